@@ -30,7 +30,7 @@ extension Benchmark {
                     {
                         output.removeAll()
                         var decoder = Base64Decoder()
-                        guard decoder.decode(bytes.span, into: &output) == nil, decoder.finish(into: &output) else {
+                        guard decoder.decode(bytes.span, into: &output) == nil, decoder.finish() else {
                             fail("the text is not base64")
                         }
                         return output.count

@@ -30,7 +30,7 @@ public struct Base64Decoder: Sendable {
     }
 
     /// Says that the text has ended and makes the decoder as new. Returns false when the text ended within a quad.
-    public mutating func finish(into output: inout OutputBuffer) -> Bool {
+    public mutating func finish() -> Bool {
         let isWhole = count == 0
         self = Base64Decoder()
         return isWhole
@@ -139,7 +139,7 @@ extension Base64Decoder {
     public static func bytes(of text: Span<UInt8>) -> [UInt8]? {
         var decoder = Base64Decoder()
         var output = OutputBuffer()
-        guard decoder.decode(text, into: &output) == nil, decoder.finish(into: &output) else { return nil }
+        guard decoder.decode(text, into: &output) == nil, decoder.finish() else { return nil }
         return output.span.copied()
     }
 }

@@ -105,7 +105,7 @@ extension SettingsNotes {
             var notes: [SettingsNote] = []
             if let status = rule.status {
                 if !looks(rule, as: status.encoding) { notes.append(unreadable(index, which, rule, "status_from")) }
-                notes += statusNotes(status, rule, warning)
+                notes += statusNotes(status, warning)
             }
             if let problem = rule.problem {
                 if !looks(rule, as: problem.encoding) { notes.append(unreadable(index, which, rule, "problem")) }
@@ -130,7 +130,7 @@ extension SettingsNotes {
 
     /// What of `status_from` can never be.
     private func statusNotes(
-        _ status: StatusRule, _ rule: ResponseRule, _ warning: (String, String, String) -> SettingsNote
+        _ status: StatusRule, _ warning: (String, String, String) -> SettingsNote
     ) -> [SettingsNote] {
         var notes: [SettingsNote] = []
         let map = status.map ?? []

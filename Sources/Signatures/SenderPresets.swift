@@ -1,4 +1,4 @@
-/// The senders that have a name of their own (DESIGN: a preset is nothing but a scheme that the settings could write, but for the
+/// The senders that have a name of their own (a preset is nothing but a scheme that the settings could write, but for the
 /// few that need code). Each says what its documentation or its library says; where a sender leaves a time to its receivers, there
 /// is none here, unless its documentation names one.
 package enum SenderPresets {

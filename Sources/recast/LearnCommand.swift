@@ -80,8 +80,8 @@ struct LearnCommand: ParsableCommand {
     private func learnFromFiles() throws {
         let type = type ?? BodyEncoding.form.mediaType
         let to = to ?? BodyEncoding.json.rawValue
-        guard let output = BodyEncoding(rawValue: to), output != .text, output != .raw else {
-            let known = BodyEncoding.allCases.filter { $0 != .text && $0 != .raw }.map(\.rawValue)
+        guard let output = BodyEncoding(rawValue: to), !output.isWhole else {
+            let known = BodyEncoding.allCases.filter { !$0.isWhole }.map(\.rawValue)
             throw usage("nothing is proposed for \"\(to)\": known are \(known.joined(separator: ", "))")
         }
         var samples: [LearntRoute.Sample] = []

@@ -34,7 +34,7 @@ enum Learning {
     /// What the route writes, where that is an encoding of bodies; JSON else.
     private static func output(of route: Route) -> BodyEncoding {
         guard let plan = route.conversion?.plan, plan.outputWithoutFiles == nil, !plan.writesQuery,
-            plan.output != .text, plan.output != .raw
+            !plan.output.isWhole
         else { return .json }
         return plan.output
     }

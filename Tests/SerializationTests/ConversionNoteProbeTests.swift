@@ -371,7 +371,7 @@ extension ConversionPlan {
                 + "empties \(xmlEncoding.empties) names \(xmlEncoding.names) mixed \(xmlEncoding.mixed)"
         case .plist, .bplist: "nulls \(propertyListEncoding.nulls) \(propertyListEncoding.largeIntegers)"
         case .text, .raw: "field \(outputField ?? "none") nulls \(fieldEncoding.nulls)"
-        case .json: ""
+        default: ""
         }
     }
 }

@@ -48,7 +48,7 @@ import Transcoding
         case .multipart: Array((hasFurther ? multipart("a=x", "b=y") : multipart("a=x")).utf8)
         case .xml: Array(hasFurther ? "<r><a>x</a><b>y</b></r>".utf8 : "<r><a>x</a></r>".utf8)
         case .text, .raw: Array("x".utf8)
-        case .plist, .bplist:
+        default:
             try plan(.json, encoding).convert(
                 body(.json, hasFurther: hasFurther), contentType: BodyEncoding.json.mediaType
             ).body

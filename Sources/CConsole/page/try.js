@@ -6,7 +6,7 @@ import { fieldsTable, linkFields } from './fields.js';
 import { about, types } from './options.js';
 import { asText, placeOf } from './readers.js';
 import * as building from './route.js';
-import { binarySample, samples } from './samples.js';
+import { samples } from './samples.js';
 
 const mostBytes = 700_000; // In base64 still less than the 1 MiB that Recast takes.
 const liveBytes = 64 * 1024; // Bodies up to this are converted while one writes.
@@ -119,7 +119,7 @@ export function showTry(main, query) {
     soon();
   } });
   const sample = h('select', { onchange: () => sample.value && takeSample(sample.value) },
-    h('option', { value: '' }, 'Choose one'), [...samples, binarySample].map(([value, name]) => h('option', { value }, name)));
+    h('option', { value: '' }, 'Choose one'), samples.map(([value, name]) => h('option', { value }, name)));
   const picker = h('input', { type: 'file', onchange: () => picker.files[0] && takeFile(picker.files[0]) });
   const fileNote = hint();
   const path = h('input', { spellcheck: 'false', autocomplete: 'off', placeholder: '/orders/7', oninput: () => soon() });
@@ -136,7 +136,7 @@ export function showTry(main, query) {
   h('section', { 'aria-labelledby': 'try-what' }, h('h2', { id: 'try-what' }, 'What converts'), ways, byRoute, byDefinition, proposal),
   h('section', { 'aria-labelledby': 'try-body' }, h('h2', { id: 'try-body' }, 'Body'), sides,
     h('div', { class: 'row' }, labelled('Content-Type', type), labelled('Sample', sample)),
-    h('datalist', { id: 'types' }, samples.map(([, , value]) => h('option', { value }))),
+    h('datalist', { id: 'types' }, [...new Set(samples.map(([, , media]) => media))].map((value) => h('option', { value }))),
     drop, more,
     h('div', { class: 'row' }, run, hint('Ctrl+Enter. Small bodies are converted while you write.'))),
   asDefinition);
@@ -190,21 +190,22 @@ export function showTry(main, query) {
     takeBytes(chosen.name, new Uint8Array(await chosen.arrayBuffer()));
   }
   function takeSample(word) {
-    const [, called, media, text] = [...samples, binarySample].find(([value]) => value === word);
+    const [, called, media, text, coding] = samples.find(([value]) => value === word);
     type.value = media;
     sample.value = word;
-    takeBytes(called, word === 'bplist' ? fromBase64(text) : new TextEncoder().encode(text));
+    takeBytes(called, coding === 'base64' ? fromBase64(text) : new TextEncoder().encode(text));
   }
   // A body of the type that the input takes, where there is none of one's own.
   function chooseSample() {
-    const isSample = [...samples].some(([, , , text]) => text.replaceAll('\r\n', '\n') === body.value);
-    if (body.value !== '' && !isSample || file !== null && file.name !== binarySample[1]) return soon();
+    const isSample = samples.some(([, called, , text, coding]) => (
+      coding ? file !== null && called === file.name : text.replaceAll('\r\n', '\n') === body.value));
+    if ((body.value !== '' || file !== null) && !isSample) return soon();
     const word = way === 'route' ? reads.get(route.value) : input.value;
     if (word === 'query') { // Its input is no body.
       search.value ||= samples[0][3];
       more.open = true;
     }
-    if (word && [...samples, binarySample].some(([value]) => value === word)) takeSample(word);
+    if (word && samples.some(([value]) => value === word)) takeSample(word);
     else soon();
   }
 

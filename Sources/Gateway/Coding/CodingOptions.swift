@@ -1,4 +1,5 @@
 public import ContentCoding
+internal import Transcoding
 
 /// What a route does with content codings: which it undoes where it converts, and which it applies to responses.
 public struct CodingOptions: Hashable, Sendable {
@@ -31,13 +32,11 @@ public struct CompressOptions: Hashable, Sendable {
 
     public init() {}
 
-    /// Texts and what is written in them.
+    /// Texts and what is written in them, as most encodings are.
     public static let standardTypes: [ResponseTypePattern] = {
-        let texts = [
-            "text/*", "+json", "+xml", "application/json", "application/xml", "application/javascript",
-            "application/x-www-form-urlencoded", "application/x-plist", "application/x-ndjson", "application/wasm",
-        ]
-        return texts.compactMap { try? ResponseTypePattern(parsing: $0) }
+        let texts = BodyEncoding.allCases.filter { !$0.hasFiles && !$0.isBinary }.map(\.mediaType)
+        let others = ["text/*", "+json", "+xml", "application/javascript", "application/x-ndjson", "application/wasm"]
+        return (others + texts).compactMap { try? ResponseTypePattern(parsing: $0) }
     }()
 }
 

@@ -47,7 +47,7 @@ public struct StatusRule: Hashable, Sendable {
     /// The most that may be looked at: 1 MiB. It is held in memory.
     public static let longestLook = 1024 * 1024
     /// What a body can be read as.
-    public static let encodings: [BodyEncoding] = [.json, .xml, .form, .plist]
+    public static let encodings = BodyEncoding.values
 
     public init(path: FieldPath) {
         self.path = path

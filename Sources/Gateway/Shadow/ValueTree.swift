@@ -89,7 +89,7 @@ package enum AnswerValues {
         case unreadable
     }
 
-    private static let plan = ConversionPlan(inputs: [.form, .json, .plist, .xml], output: .json)
+    private static let plan = ConversionPlan(inputs: BodyEncoding.values, output: .json)
 
     package static func read(_ content: Span<UInt8>, type: Span<UInt8>) -> Outcome {
         let encoding: BodyEncoding

@@ -239,7 +239,7 @@ package struct RequestTranscoder: ~Copyable {
         }
         try checkLength(conversion, passing: 0)
         guard isWhole else { return try full(conversion) }
-        if writesQuery { try takeQuery(from: conversion) }
+        if writesQuery { try takeQuery() }
         return .done
     }
 
@@ -290,7 +290,7 @@ package struct RequestTranscoder: ~Copyable {
     }
 
     /// Takes the converted body for the query that the upstream gets.
-    private mutating func takeQuery(from conversion: Conversion) throws(Refusal) {
+    private mutating func takeQuery() throws(Refusal) {
         var output = OutputBuffer()
         swapOutput(&output)
         query.removeAll(keepingCapacity: true)

@@ -13,8 +13,8 @@ struct ConversionReader {
 
     private static let fieldFormats: Set<BodyEncoding> = [.form, .multipart]
     private static let propertyLists: Set<BodyEncoding> = [.plist, .bplist]
-    private static let wholeFormats: Set<BodyEncoding> = [.text, .raw]
-    private static let structuredFormats = Set(BodyEncoding.structured).union(propertyLists)
+    private static let wholeFormats = Set(BodyEncoding.allCases.filter(\.isWhole))
+    private static let structuredFormats = Set(BodyEncoding.allCases).subtracting(wholeFormats)
 
     static let inputOptions: OptionTable =
         [

@@ -69,7 +69,7 @@ struct FileRuleReader {
         if context.text(node, what) == FilePolicy.object.rawValue, !policies.contains(.object) {
             // A document's field can be an object that is a file.
             if what != "\"files\"", plan.output.hasFiles, plan.inputs.contains(where: \.hasObjects) { return .object }
-            context.report(node.position, "\(what): only files of multipart that become JSON can be objects")
+            context.report(node.position, "\(what): \(BodyEncoding.objectFault)")
             return nil
         }
         return context.word(node, what, among: policies.map(\.rawValue)).flatMap(FilePolicy.init)
@@ -90,7 +90,7 @@ struct FileRuleReader {
         var policy = policies.contains(.stream) ? FilePolicy.stream : .base64
         var source: FileSource?
         let from = section.take("from")
-        if let from, let word = fileSource(from, plan) {
+        if let from, let word = fileSource(from) {
             // Base64 is also a policy, and says on input without files of its own what it says here.
             (policy, source) =
                 word == .base64 && !plan.inputs.contains(where: \.hasFiles) ? (.base64, nil) : (policy, word)
@@ -131,7 +131,7 @@ struct FileRuleReader {
         }
     }
 
-    private func fileSource(_ node: SettingsNode, _ plan: ConversionPlan) -> FileSource? {
+    private func fileSource(_ node: SettingsNode) -> FileSource? {
         let words = FileSource.allCases.map(\.rawValue)
         return context.word(node, "\"from\"", among: words).flatMap(FileSource.init)
     }

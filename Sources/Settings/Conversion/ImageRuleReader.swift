@@ -63,7 +63,7 @@ struct ImageRuleReader {
         if plan.readsQuery || plan.writesQuery {
             context.report(node.position, "\"image\" of \(what): a query holds no pictures")
         }
-        if plan.output == .plist || plan.output == .bplist {
+        if plan.output.hasDates {
             context.report(
                 node.position, "\"image\" of \(what): pictures go to multipart, json, form, xml, text and raw")
         }

@@ -18,7 +18,9 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
     case raw
 
     /// What `auto` takes: the encodings that have a structure of their own.
-    public static let structured: [BodyEncoding] = [.form, .json, .multipart, .plist, .xml]
+    public static let structured = allCases.filter { $0.traits.contains(.isAuto) }
+    /// Those of them without files, whose values can be told from a body alone.
+    package static let values = structured.filter { !$0.hasFiles }
 
     /// The media type of a body in this encoding, in lower case and without parameters.
     public var mediaType: String {
@@ -61,17 +63,53 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// Why a file can't be an object, where a plan or a rule says that it is one.
+    package static let objectFault =
+        "only files of multipart that become \(allCases.filter(\.hasObjects).map(\.rawValue).joined(separator: ", ")) can be objects"
+
+    private struct Traits: OptionSet {
+        let rawValue: UInt8
+
+        static let isFlat = Traits(rawValue: 1 << 0)
+        static let hasObjects = Traits(rawValue: 1 << 1)
+        static let hasFiles = Traits(rawValue: 1 << 2)
+        static let hasDates = Traits(rawValue: 1 << 3)
+        static let isBinary = Traits(rawValue: 1 << 4)
+        static let isWhole = Traits(rawValue: 1 << 5)
+        static let isAuto = Traits(rawValue: 1 << 6)
+    }
+
+    /// What is asked of every encoding, as the properties below say it.
+    private var traits: Traits {
+        switch self {
+        case .form: [.isFlat, .isAuto]
+        case .json: [.hasObjects, .isAuto]
+        case .multipart: [.isFlat, .hasFiles, .isAuto]
+        case .plist: [.hasObjects, .hasDates, .isAuto]
+        case .bplist: [.hasObjects, .hasDates, .isBinary]
+        case .xml: [.hasObjects, .isAuto]
+        case .text: [.isWhole]
+        case .raw: [.isFlat, .hasFiles, .isWhole]
+        }
+    }
+
     /// Whether a body is a list of fields and files, and no document.
-    public var isFlat: Bool { self == .form || self == .multipart || self == .raw }
+    public var isFlat: Bool { traits.contains(.isFlat) }
 
     /// Whether a body is a document with objects, so that a file can be one of them.
-    public var hasObjects: Bool { self == .json || self == .plist || self == .bplist || self == .xml }
+    public var hasObjects: Bool { traits.contains(.hasObjects) }
 
     /// Whether a body can hold files as such.
-    public var hasFiles: Bool { self == .multipart || self == .raw }
+    public var hasFiles: Bool { traits.contains(.hasFiles) }
+
+    /// Whether a body can hold dates and data as such, and not as texts.
+    package var hasDates: Bool { traits.contains(.hasDates) }
 
     /// Whether a body is a document that isn't written as text.
-    public var isBinary: Bool { self == .bplist }
+    public var isBinary: Bool { traits.contains(.isBinary) }
+
+    /// Whether a body is a single text or file, without names.
+    package var isWhole: Bool { traits.contains(.isWhole) }
 
     /// What may stand behind a body without being part of it; nil where its end is the body's: forms, text, files, and binary
     /// property lists, whose last bytes say where the others are.

@@ -75,7 +75,7 @@ internal final class ConversionObserver: TreeObserver {
     func finish() -> (sent: [ConversionTrace.Entry], removed: [ConversionTrace.Entry]) {
         settleValue()
         settleHeld()
-        if plan.output == .text || plan.output == .raw {
+        if plan.output.isWhole {
             for index in sent.indices { sent[index].target = "the body" }
         }
         return (sent, removed)

@@ -61,7 +61,7 @@ extension ConversionPlan {
             let isObjectRead = output.hasFiles && inputs.contains { !$0.isFlat }
             if rule.policy == .object, !output.hasObjects || !inputs.contains(.multipart), !isObjectRead {
                 report(
-                    "files", "only files of multipart that become JSON can be objects", rule.path, setting: "files")
+                    "files", BodyEncoding.objectFault, rule.path, setting: "files")
             }
             let isImage = rule.image != nil && rule.source != .object && rule.name == nil
             if rule.source != nil || rule.name != nil, !output.hasFiles, !isImage {
@@ -86,7 +86,7 @@ extension ConversionPlan {
             }
         }
         if !output.hasObjects, fieldDecoding.files == .object || fieldEncoding.files == .object {
-            report("files", "only files of multipart that become JSON can be objects", setting: "files")
+            report("files", BodyEncoding.objectFault, setting: "files")
         }
         if outputWithoutFiles != nil, inputs.contains(.multipart) {
             for rule in files where rule.policy == .base64 || rule.policy == .object {

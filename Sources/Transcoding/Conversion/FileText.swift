@@ -116,7 +116,7 @@ internal struct FileText {
         } else if base64.decode(piece, into: &decoded) != nil {
             throw Fault(code: "file_base64", reason: "the text is not base64 (RFC 4648 section 4)")
         }
-        if isLast, !base64.finish(into: &decoded) {
+        if isLast, !base64.finish() {
             throw Fault(code: "file_base64", reason: "the base64 text ends within four characters")
         }
     }

@@ -83,7 +83,7 @@ extension Tree {
             guard kind == .string else { throw misfit(node, type) }
             var decoder = Base64Decoder()
             var bytes = OutputBuffer()
-            guard decoder.decode(self.text(node), into: &bytes) == nil, decoder.finish(into: &bytes) else {
+            guard decoder.decode(self.text(node), into: &bytes) == nil, decoder.finish() else {
                 throw misfit(node, type, because: "it is not base64 (RFC 4648 section 4)")
             }
             try setText(node, .data, bytes.span)

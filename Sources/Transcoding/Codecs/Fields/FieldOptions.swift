@@ -120,7 +120,7 @@ public enum FilePolicy: String, Hashable, Sendable, CaseIterable {
     /// Their bytes become a base64 string, or come from one. A file that becomes one loses its filename and media type.
     case base64
     /// They become objects, `{"filename":"a.jpg","content_type":"image/jpeg","data":"<base64>"}` with `data` last. A
-    /// `filename` or `content_type` that the file has not is left out. Where multipart becomes JSON only.
+    /// `filename` or `content_type` that the file has not is left out. Only where multipart becomes a document with objects.
     case object
     /// They are left out, by this rule.
     case drop

@@ -176,8 +176,8 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// As `drain`, with the fields of most texts written past the encoder's own way.
     internal mutating func drainDirectly() throws(ConversionError) -> Bool {
-        guard options.nesting == .brackets, options.arrays == .brackets || options.arrays == .indices, observer == nil,
-            Target.encodesText, let fields = target.directFields
+        guard writesDirectly, options.arrays != .auto, observer == nil, Target.encodesText,
+            let fields = target.directFields
         else { return try drain() }
         return try drain { flattener, tree in flattener.write(&tree, fields) }
     }

@@ -233,14 +233,14 @@ extension JSON.Decoder {
             at &+= 1
             state = .value
         }
-        if checksNames { try checkDuplicate(name, in: input) }
+        if checksNames { try checkDuplicate(name) }
         guard mutedDepth < 0 else { return false }
         try sink.key(name)
         return sink.isFull
     }
 
     @inline(never)
-    private mutating func checkDuplicate(_ name: Span<UInt8>, in input: Span<UInt8>) throws(ConversionError) {
+    private mutating func checkDuplicate(_ name: Span<UInt8>) throws(ConversionError) {
         switch memberNames.insert(name, depth: levels.count) {
         case .known:
             if options.duplicates == .reject {

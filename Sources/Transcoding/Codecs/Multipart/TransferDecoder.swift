@@ -38,7 +38,7 @@ internal struct TransferDecoder {
         case .identity: decoded.append(piece)
         case .base64:
             if let fault = decodeLines(piece) { return fault }
-            if isLast, !base64.finish(into: &decoded) { return piece.count }
+            if isLast, !base64.finish() { return piece.count }
         case .quotedPrintable:
             if let fault = quotedPrintable.decode(piece, into: &decoded) { return fault }
             if isLast, !quotedPrintable.finish() { return piece.count }

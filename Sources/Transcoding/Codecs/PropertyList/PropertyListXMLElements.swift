@@ -109,7 +109,7 @@ extension PropertyList.XMLElements {
                 date[17] < UInt8(ascii: "6")
             else { throw failure(.invalidDate, from: elementOffset) }
         case .data:
-            guard base64.finish(into: &bytes) else { throw failure(.invalidData, from: elementOffset) }
+            guard base64.finish() else { throw failure(.invalidData, from: elementOffset) }
             guard bytes.count <= limits.tree else { throw dataTooLong }
         default: break
         }

@@ -13,7 +13,7 @@ extension XML.Tokenizer {
                     at = end
                     return endElement(at)
                 }
-                return hold(bytes, &at, .tag)
+                return hold(&at, .tag)
             }
             if byte != UInt8(ascii: "!"), byte != UInt8(ascii: "?") {
                 isBuffered = false
@@ -21,7 +21,7 @@ extension XML.Tokenizer {
                     at = end
                     return .start
                 }
-                return hold(bytes, &at, .tag)
+                return hold(&at, .tag)
             }
             if byte == UInt8(ascii: "?") { return try beginInstruction(bytes, &at) }
         }
@@ -74,7 +74,7 @@ extension XML.Tokenizer {
     var doctypeStop: Stop { Stop(reason: .fault(.doctype), at: tokenStart) }
 
     /// Holds the markup from `at` on, of which the slice has no end.
-    mutating func hold(_ bytes: Span<UInt8>, _ at: inout Int, _ state: State) -> Token? {
+    mutating func hold(_ at: inout Int, _ state: State) -> Token? {
         buffered.removeAll()
         buffered.append(UInt8(ascii: "<"))
         at += 1
@@ -205,13 +205,13 @@ extension Span where Element == UInt8 {
 extension XML.Tokenizer {
     /// Takes the `<?` at `at`, and the target or the whole declaration where the slice has it.
     mutating func beginInstruction(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
-        guard let target = try readTarget(bytes, from: at, base: offset) else { return hold(bytes, &at, .target) }
+        guard let target = try readTarget(bytes, from: at, base: offset) else { return hold(&at, .target) }
         guard state == .declaration else {
             at = target
             return nil
         }
         guard let end = try readDeclaration(bytes, from: target, base: offset) else {
-            return hold(bytes, &at, .declaration)
+            return hold(&at, .declaration)
         }
         at = end
         return endDeclaration(bytes, at)

@@ -126,7 +126,7 @@ internal struct NoteWriter {
 
     // MARK: Dates and bytes
 
-    /// Dates and bytes, which only property lists have.
+    /// Dates and data, which property lists have.
     private mutating func writeDates() {
         if has(.dates), plan.output == .plist {
             if plan.propertyListEncoding.dateFractions == .drop {
@@ -136,7 +136,7 @@ internal struct NoteWriter {
             }
         }
         // A text that is declared one was a text before.
-        guard plan.readsPropertyLists, plan.output != .plist, plan.output != .bplist else { return }
+        guard plan.readsDates, !plan.output.hasDates else { return }
         if has(.dates) {
             let isField = plan.output.isFlat
             let effect =
@@ -196,7 +196,7 @@ extension ConversionPlan {
             && (output == .form || output == .multipart)
     }
 
-    internal var readsPropertyLists: Bool { inputs.contains(.plist) || inputs.contains(.bplist) }
+    internal var readsDates: Bool { inputs.contains(where: \.hasDates) }
 }
 
 /// What a sample has become, in words: from the JSON text that it reads back as.

@@ -44,7 +44,7 @@ extension NoteWriter {
 
     /// The words for an output that has booleans of its own.
     private func wordsOfDocuments(_ trait: DocumentTrait, _ outcome: TraitProbe.Outcome) -> TraitWords {
-        guard trait == .boolean else { return common(trait, outcome) }
+        guard trait == .boolean else { return common(trait) }
         return TraitWords(
             "booleans_numeric", "a boolean", "becomes the number 1 or 0", .text("booleans: literal keeps it apart"))
     }
@@ -178,7 +178,7 @@ extension NoteWriter {
                 .settings([.ordered, .arraysIndices]))
         default: break
         }
-        return common(trait, outcome)
+        return common(trait)
     }
 
     private mutating func nullInFields(_ outcome: TraitProbe.Outcome) -> TraitWords {
@@ -285,7 +285,7 @@ extension NoteWriter {
             }
         default: break
         }
-        return common(trait, outcome)
+        return common(trait)
     }
 
     // MARK: Property lists
@@ -346,14 +346,14 @@ extension NoteWriter {
                     "booleans_numeric", "a boolean", "becomes 1 or 0", .text("booleans: literal keeps it apart"))
             }
             return TraitWords("booleans_text", "a boolean", "becomes a text", .none)
-        default: return common(trait, outcome)
+        default: return common(trait)
         }
     }
 
     // MARK: What needs no words of its own
 
     /// The words of a trait for any output.
-    private func common(_ trait: DocumentTrait, _ outcome: TraitProbe.Outcome) -> TraitWords {
+    private func common(_ trait: DocumentTrait) -> TraitWords {
         let (code, what) = trait.name
         return TraitWords(code, what, .settings(remedies(of: trait)))
     }
