@@ -28,7 +28,7 @@ package enum SignatureFault: String, Error, Sendable, CaseIterable {
     package var detail: String {
         switch self {
         case .missing: "the request has no signature, or not all that is signed"
-        case .duplicated: "the request has more than one signature field"
+        case .duplicated: "the request has more than one signature where one is taken"
         case .malformed: "the signature or its time can't be read"
         case .mismatch: "the signature doesn't match the request"
         case .expired: "the signature is too old"

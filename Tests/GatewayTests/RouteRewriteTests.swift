@@ -51,14 +51,14 @@ private struct Matched: ~Copyable {
             ("/orders/a%26b%20c/", "/orders/a%26b%20c/?id=a%26b%20c"),
         ])
     func query(target: String, expected: String) throws {
-        #expect(try rewritten(target, Rewrite(query: [.init(name: "id", value: .path(0))])) == expected)
+        #expect(try rewritten(target, Rewrite(query: [.init(name: "id", value: .path(0, "id"))])) == expected)
     }
 
     @Test(
         "a source gives the value from the request's head, decoded once, and the empty text where there is none",
         arguments: [
-            (SourceReference.path(0), "a/b"),
-            (.path(1), "x/y z"),
+            (SourceReference.path(0, "id"), "a/b"),
+            (.path(1, "rest"), "x/y z"),
             (.query("q"), "1 2&"),
             (.query("a b"), "3"),
             (.query("bare"), ""),
@@ -85,13 +85,13 @@ private struct Matched: ~Copyable {
         let client: [UInt8] = []
         var refusal: ConversionError?
         do {
-            try SourceReference.path(0).append(
+            try SourceReference.path(0, "id").append(
                 from: matched.request, captures: matched.captures, client: client.span, to: &output)
         } catch {
             refusal = error
         }
         let expected = ConversionError(
-            .malformed, code: "source_invalid_utf8", reason: "the value of ${path.0} is not UTF-8")
+            .malformed, code: "source_invalid_utf8", reason: "the value of ${path.id} is not UTF-8")
         #expect(refusal == expected)
     }
 }

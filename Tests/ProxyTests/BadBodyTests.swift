@@ -51,7 +51,7 @@ import Transcoding
             input: .multipart, output: .form, type: multipartType,
             body:
                 "--x\r\nContent-Disposition: form-data; name=photo; filename=SECRET\r\n\r\nSECRET\r\n--x--\r\n",
-            status: 422, code: "", field: "photo", setting: "files: base64"),
+            status: 422, code: "", field: "photo", setting: "files"),
         Case(
             input: .json, output: .form, type: jsonType, body: #"{"a":{"b":[]},"c":"SECRET"}"#, status: 422,
             code: "", field: "a[b]", setting: "empties"),

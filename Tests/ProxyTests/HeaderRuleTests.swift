@@ -208,7 +208,7 @@ import Transcoding
         "a value that could begin a line of its own refuses the request, for either head, and nothing goes upstream",
         arguments: ["%0d%0aX-Evil:%201", "a%0ab", "a%0db", "a%00b", "a%01", "a%7f", "%0A"], [false, true])
     func injection(value: String, inResponse: Bool) throws {
-        for source in [SourceReference.query("v"), .path(0)] {
+        for source in [SourceReference.query("v"), .path(0, "id")] {
             let edits = HeaderEdits(set: [field("X-V", from: .literalMix([.literal("v="), .source(source)]))])
             let options = inResponse ? options(HeaderEdits(), edits) : options(edits)
             try withRig([forward("/{v}", options: options)]) { rig throws in

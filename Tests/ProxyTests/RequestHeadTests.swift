@@ -123,7 +123,7 @@ import Transcoding
     func rewrite() throws {
         let rewrite = Rewrite(
             path: [.literal("/orders.php/"), .variable(0)],
-            query: [.init(name: "id", value: .path(0)), .init(name: "from", value: .clientAddress)])
+            query: [.init(name: "id", value: .path(0, "id")), .init(name: "from", value: .clientAddress)])
         try withRig([forward("/api/{id}", rewrite: rewrite)]) { rig in
             let (request, _, _) = try rig.exchange(
                 "DELETE /api/7%2F8?id=9&x=%20 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n\r\n")

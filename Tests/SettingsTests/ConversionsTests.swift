@@ -277,6 +277,30 @@ import Transcoding
                 "json -> json(files: {photo: object})",
                 "1: \"files\" (\"photo\"): only files of multipart that become json, plist, bplist, xml can be objects"
             ),
+            (
+                "json -> multipart(parts: {p: json}, files: {\"p.f\": {from: base64}})",
+                "1: \"files\" (\"p.f\"): under parts: { p: json } the value stands inside a JSON text, where nothing is a file"
+            ),
+            (
+                "json -> multipart(parts: {p: json}, files: {\"p\": {from: base64}})",
+                "1: \"files\" (\"p\"): under parts: { p: json } the value stands inside a JSON text, where nothing is a file"
+            ),
+            (
+                "json -> multipart(parts: {\"p.*\": json}, files: {\"p.f.g\": {from: base64}})",
+                "1: \"files\" (\"p.f.g\"): under parts: { p[*]: json } the value stands inside a JSON text, where nothing is a file"
+            ),
+            (
+                "json -> multipart(nesting: json, files: {\"p.f\": {from: base64}})",
+                "1: \"files\" (\"p.f\"): under nesting: json the value stands inside a JSON text, where nothing is a file"
+            ),
+            (
+                "json -> multipart(nesting: json, files: {\"p.*\": {from: base64}})",
+                "1: \"files\" (\"p[*]\"): under nesting: json the value stands inside a JSON text, where nothing is a file"
+            ),
+            (
+                "json -> multipart(arrays: json, files: {\"p[0]\": {from: base64}})",
+                "1: \"files\" (\"p[0]\"): under arrays: json the value stands inside a JSON text, where nothing is a file"
+            ),
             ("form(dialect: phpp) -> json", "15: \"dialect\" is not \"phpp\": did you mean \"php\"?"),
             (
                 "form(charset: klingon) -> json",
@@ -298,6 +322,18 @@ import Transcoding
         ])
     func mistakes(text: String, mistake: String) {
         #expect(mistakes(text) == [mistake])
+    }
+
+    @Test(
+        "files come of values that stand in no JSON text",
+        arguments: [
+            "parts: {p: json}, files: {q.f: {from: base64}}", "parts: {p.q: json}, files: {p.f: {from: base64}}",
+            "nesting: json, files: {f: {from: base64}}",
+            "nesting: json, arrays: indices, files: {\"p[0]\": {from: base64}}",
+            "arrays: json, files: {p.f: {from: base64}}", "arrays: json, files: {\"p.*\": {from: base64}}",
+        ])
+    func filesBesideJSON(options: String) {
+        #expect(mistakes("json -> multipart(\(options))").isEmpty)
     }
 
     @Test("all mistakes of an expression are reported at once")

@@ -27,7 +27,7 @@ import Testing
         #expect(
             rules.request.set == [
                 .init(name: "X-Api-Key", value: .literalMix([.literal("Bearer 10.0.0.9")]), text: "Bearer ${env:HOST}"),
-                .init(name: "X-Id", value: .literalMix([.source(.path(0))]), text: "${path.id}"),
+                .init(name: "X-Id", value: .literalMix([.source(.path(0, "id"))]), text: "${path.id}"),
                 .init(name: "X-N", value: .literalMix([.literal("7")]), text: "7"),
             ])
         #expect(

@@ -39,7 +39,7 @@ import Testing
         func key(_ text: String) throws -> RateLimit.Key? { try limit("{ rate: 1/s, key: \(text) }")?.key }
         #expect(try key("client") == .client)
         #expect(try key("header.X-Api-Key") == .value(.header("x-api-key")))
-        #expect(try key("path.tenant") == .value(.path(0)))
+        #expect(try key("path.tenant") == .value(.path(0, "tenant")))
         #expect(try key("query.user.id") == .value(.query("user.id")))
     }
 

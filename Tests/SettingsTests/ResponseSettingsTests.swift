@@ -67,11 +67,11 @@ import Transcoding
         let second = try #require(converted(rules[1]))
         #expect(second.acceptedStatuses.map(\.description) == ["200-204"])
         #expect(second.acceptedTypes.map(\.description) == ["text/plain", "+json"])
-        #expect(second.otherTypes == .reject && second.sources == [.path(0)])
+        #expect(second.otherTypes == .reject && second.sources == [.path(0, "id")])
         #expect(second.plan.map.remove.count == 1 && second.plan.map.set.map(\.value) == [.source(0)])
         #expect(second.plan.types.map(\.type) == [.integer] && second.plan.removeNulls == .deep)
         let third = try #require(converted(rules[2]))
-        #expect(third.plan.output == .form && third.plan.map.rename.count == 1 && third.sources == [.path(0)])
+        #expect(third.plan.output == .form && third.plan.map.rename.count == 1 && third.sources == [.path(0, "id")])
         #expect(converted(rules[3])?.plan.inputs == [.form])
         let shown = file.effectiveOfRoutes[0].filter { $0.key.hasPrefix("response") || $0.key.hasSuffix(".response") }
             .map { value in "\(value.key) = \(value.value) \(value.origin == .standard ? "default" : "written")" }

@@ -100,7 +100,7 @@ import Transcoding
                 == Rewrite(
                     path: [.literal("/o/"), .variable(0), .literal(".php")],
                     query: [
-                        .init(name: "id", value: .path(0)),
+                        .init(name: "id", value: .path(0, "id")),
                         .init(name: "t", value: .literalMix([.literal("a-"), .source(.header("x-t"))])),
                         .init(name: "c", value: .literalMix([.literal("fix")])),
                     ]))

@@ -8,8 +8,8 @@ public indirect enum SourceReference: Hashable, Sendable {
     /// A field's value by its name in lower case; several lines are joined by a comma and a space (RFC 9110 §5.2), and
     /// a field that is missing is the empty text.
     case header(String)
-    /// The variable at this index of the route's path, percent-decoded.
-    case path(Int)
+    /// The variable at this index of the route's path, percent-decoded, and its name.
+    case path(Int, String)
     /// The first parameter of this name in the target's query, decoded as forms are; empty when there is none.
     case query(String)
     /// The address of the client's end of the connection, without a port.
@@ -80,7 +80,7 @@ public indirect enum SourceReference: Hashable, Sendable {
             }
         case .clientAddress:
             output.append(contentsOf: client)
-        case .path(let index):
+        case .path(let index, _):
             PercentText.decode(head.path.extracting(captures[index]), plusIsSpace: false, to: &output)
         case .query(let name):
             if let query = head.query, let value = QueryText.value(of: name.utf8Span.span, in: query) {
@@ -104,7 +104,7 @@ extension SourceReference: CustomStringConvertible {
     public var description: String {
         switch self {
         case .header(let name): "${header.\(name)}"
-        case .path(let index): "${path.\(index)}"
+        case .path(_, let name): "${path.\(name)}"
         case .query(let name): "${query.\(name)}"
         case .clientAddress: "${client.ip}"
         case .literalMix(let pieces):

@@ -156,7 +156,7 @@ extension Refusal {
         case .wire(let error): error.code
         case .conversion(let error, _): error.code
         case .noRoute: "no_route"
-        case .malformedPath: "http_bad_target"
+        case .malformedPath: "http_bad_percent"
         case .dotSegment: "http_dot_segment"
         case .emptySegment: "http_empty_segment"
         case .rewrittenDotSegment: "rewrite_dot_segment"

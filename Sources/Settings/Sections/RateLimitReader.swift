@@ -133,7 +133,7 @@ struct RateLimitReader {
         }
         let name = parts[1]
         switch kind {
-        case "path": return values.variable(name, node.position).map { .value(.path($0)) }
+        case "path": return values.variable(name, node.position).map { .value(.path($0, name)) }
         case "query":
             if !name.isEmpty { return .value(.query(name)) }
             context.report(node.position, "\"key\" has no name behind query., as in query.user")

@@ -69,7 +69,7 @@ final class RequestValueReader {
         case "client":
             if name == "ip" { return .clientAddress }
             context.report(position, "of the client only ${client.ip} is known", isCertain: true)
-        case "path": return variable(name, position).map(SourceReference.path)
+        case "path": return variable(name, position).map { .path($0, name) }
         default:
             context.report(
                 position, "\(what) takes no ${\(kind).\(name)}" + (known.map { ": \($0)" } ?? ""), isCertain: true)

@@ -70,6 +70,13 @@ extension ConversionPlan {
             if rule.source == .object, !inputs.contains(where: { !$0.isFlat }) {
                 report("files", "a form and multipart have no objects that could be files", rule.path, setting: "files")
             }
+            if output.hasFiles, inputs.contains(where: { !$0.isFlat && rule.source(from: $0) != nil }),
+                let setting = settingOfJSON(around: rule.path)
+            {
+                report(
+                    "files", "under \(setting) the value stands inside a JSON text, where nothing is a file", rule.path,
+                    setting: "files")
+            }
             if fieldEncoding.order == .sorted,
                 inputs.contains(where: { !$0.isFlat && rule.source(from: $0) == .object })
             {
@@ -113,6 +120,25 @@ extension ConversionPlan {
             report("field", "a text needs a name to stand in \(output.rawValue)", setting: "field")
         }
         return faults
+    }
+
+    /// The setting that writes all values of a document at `path`, or what they stand in, as one JSON text; nil where there is none.
+    private func settingOfJSON(around path: FieldPath) -> String? {
+        for part in jsonParts where part.segments.count <= path.segments.count && part.overlaps(path) {
+            return "parts: { \(part): json }"
+        }
+        for segment in path.segments.dropFirst() {
+            // An element of an array, a member of an object, or either.
+            let arrays =
+                fieldEncoding.arrays == .json || fieldEncoding.arrays == .auto && fieldEncoding.nesting == .json
+            let objects = fieldEncoding.nesting == .json
+            switch segment {
+            case .index where arrays: return "arrays: \(fieldEncoding.arrays.rawValue)"
+            case .key where objects, .any where arrays && objects: return "nesting: json"
+            case .index, .key, .any: break
+            }
+        }
+        return nil
     }
 
     /// Values that a plan may take from a request's head.

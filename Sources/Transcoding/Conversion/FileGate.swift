@@ -67,12 +67,12 @@ internal struct FileGate {
             throw ConversionError(
                 .unrepresentable, code: "files_unrepresentable",
                 reason: "\(output.rawValue) has no files; say files: base64 to carry it as text, or files: drop",
-                field: field.span.lossyString(), setting: "files: base64")
+                field: field.span.lossyString(), setting: "files")
         case .object where !output.hasObjects:
             throw ConversionError(
                 .unrepresentable, code: "files_unrepresentable",
                 reason: "\(output.rawValue) has no objects for files; say files: base64, or files: drop",
-                field: field.span.lossyString(), setting: "files: base64")
+                field: field.span.lossyString(), setting: "files")
         default: return policy
         }
     }

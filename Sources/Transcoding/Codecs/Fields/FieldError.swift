@@ -61,7 +61,7 @@ package enum FieldFault: ConversionFault, CaseIterable {
         case .comma:
             .unrepresentable(
                 "field_comma",
-                "a value with a comma can't be told from two values; choose arrays: brackets, indices, repeat or json",
+                "a value with a comma, or a file, can't stand in a list of values; choose arrays: brackets, indices, repeat or json",
                 setting: "arrays")
         // Keys that are integers beside others, or two for one place, under `dialect: alamofire`.
         case .digitKeys:

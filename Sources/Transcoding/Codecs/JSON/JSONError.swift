@@ -34,7 +34,8 @@ extension JSON {
             // A file came to an encoder whose options don't take files.
             case .file:
                 .unrepresentable(
-                    "json_file", "JSON carries a file only as base64; say files: base64 or object, or drop it",
+                    "json_file",
+                    "a JSON text carries a file only as base64 or as an object, and not where it is a part's text",
                     setting: "files")
             // A file's media type can't be a member of its object.
             case .fileType:
