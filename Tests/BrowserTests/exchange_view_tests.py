@@ -163,6 +163,43 @@ class EmptyTests(ConsoleTestCase):
         page.until_text("Live")
 
 
+PARTS = "--b\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nHello\r\n--b\r\n" \
+    "Content-Disposition: form-data; name=\"photo\"; filename=\"a.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n\u0000\u0001\r\n--b--\r\n"
+
+
+def parts_of(page, side=0):
+    text = page.run("return [...document.querySelectorAll('.exchange .side')].map((side) => side.innerText)")[side]
+    return text.replace("\n", " ")
+
+
+class UnmaskedTests(ConsoleTestCase):
+    console = "{ entries: 50, body: 16KiB, mask: off }"
+
+    def test_bodies_are_read_as_what_they_are(self):
+        def answer(exchange):
+            exchange.read_body()
+            exchange.answer(body=b'{"n":12345678901234567890,"e":[]}', fields=("Content-Type: application/json",))
+
+        self.upstream.script = answer
+        self.send("POST", "/photos", PARTS, "multipart/form-data; boundary=b")
+        self.send("POST", "/binary", bytes(range(256)) * 90, "application/octet-stream")
+        page = self.tab()
+        self.open_first(page, "/photos")
+        self.assertIn("photo file a.jpg image/jpeg, 2 B", parts_of(page))
+        self.assertIn('"photo"', parts_of(page, 1))
+        self.assertIn('"n": 12345678901234567890', parts_of(page, 2))
+        page.run("document.querySelector('.exchange .side input[value=Hex]').click()")
+        self.assertIn("000000  2d 2d 62 0d 0a", page.run("return document.querySelector('.exchange .side .hex').innerText"))
+        page.click("button", "Close")
+        self.open_first(page, "/binary")
+        page.until_text("the first 16 KiB are kept")
+        self.assertIn("000000  00 01 02", page.run("return document.querySelector('.hex').innerText"))
+        before = len(page.run("return document.querySelector('.hex').innerText"))
+        page.click(".body button", "Show 1 KiB more")
+        self.assertGreater(len(page.run("return document.querySelector('.hex').innerText")), before)
+        self.assertIn("It can’t be sent again as it was", page.text())
+
+
 class ExchangeTests(ConsoleTestCase):
     def test_both_sides_stand_beside_each_other_and_each_field_is_followed(self):
         self.send("POST", "/orders/10?token=query-secret", BODY, FORM, ["Authorization: Bearer of-a-client"])
@@ -228,31 +265,15 @@ class ExchangeTests(ConsoleTestCase):
         page.until_text("line 2, column 5")
         self.assertIn("2", page.run("return document.querySelector('.place mark').innerText"))
 
-    def test_bodies_are_read_as_what_they_are(self):
-        parts = "--b\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nHello\r\n--b\r\n" \
-                "Content-Disposition: form-data; name=\"photo\"; filename=\"a.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n\u0000\u0001\r\n--b--\r\n"
-        def answer(exchange):
-            exchange.read_body()
-            exchange.answer(body=b'{"n":12345678901234567890,"e":[]}', fields=("Content-Type: application/json",))
-
-        self.upstream.script = answer
-        self.send("POST", "/photos", parts, "multipart/form-data; boundary=b")
-        self.send("POST", "/binary", bytes(range(256)).decode("latin-1").encode("latin-1") * 90, "application/octet-stream")
+    def test_what_is_no_text_is_not_shown_while_names_are_masked(self):
+        self.send("POST", "/photos", PARTS, "multipart/form-data; boundary=b")
+        self.send("POST", "/binary", bytes(range(256)) * 90, "application/octet-stream")
         page = self.tab()
         self.open_first(page, "/photos")
-        sides = page.run("return [...document.querySelectorAll('.exchange .side')].map((side) => side.innerText)")
-        self.assertIn("photo file a.jpg image/jpeg, 2 B", sides[0].replace("\n", " "))
-        self.assertIn('"photo"', sides[1])
-        self.assertIn('"n": 12345678901234567890', sides[2])
-        page.run("document.querySelector('.exchange .side input[value=Hex]').click()")
-        self.assertIn("000000  2d 2d 62 0d 0a", page.run("return document.querySelector('.exchange .side .hex').innerText"))
+        self.assertIn("title 5 B  Hello  photo file a.jpg image/jpeg, masked  ***", parts_of(page))
         page.click("button", "Close")
         self.open_first(page, "/binary")
-        page.until_text("the first 16 KiB are kept")
-        self.assertIn("000000  00 01 02", page.run("return document.querySelector('.hex').innerText"))
-        before = len(page.run("return document.querySelector('.hex').innerText"))
-        page.click(".body button", "Show 1 KiB more")
-        self.assertGreater(len(page.run("return document.querySelector('.hex').innerText")), before)
+        page.until_text("It is not shown")
         self.assertIn("It can’t be sent again as it was", page.text())
 
     def test_copied_as_curl_it_is_the_same_request(self):

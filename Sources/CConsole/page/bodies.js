@@ -70,15 +70,17 @@ function formView(text, marks, refused) {
   ];
 }
 
-function multipartView(parts, marks, refused) {
+// `isMasked` is whether values are: what stands for one is as long as nothing that came.
+function multipartView(parts, marks, refused, isMasked) {
   return h('ol', { class: 'parts' }, parts.slice(0, mostLines).map((part) => {
     const { note, ...members } = rowMembers(part.name, marks, refused);
     const text = asText(part.bytes);
     const shown = text === null || part.filename !== null && part.bytes.length > 2000;
+    const length = isMasked && text === '***' ? 'masked' : (part.whole ? '' : 'cut after ') + size(part.bytes.length);
     return h('li', members,
       h('p', { class: 'part' }, data(part.name, { class: 'key' }),
         part.filename !== null && [' file ', data(part.filename, { class: 'text' })],
-        h('span', { class: 'hint' }, ` ${[part.type && line(part.type), (part.whole ? '' : 'cut after ') + size(part.bytes.length)].filter(Boolean).join(', ')}`),
+        h('span', { class: 'hint' }, ` ${[part.type && line(part.type), length].filter(Boolean).join(', ')}`),
         note && h('span', { class: 'tag' }, note)),
       part.bytes.length === 0 ? null : shown ? hexView(part.bytes, 64) : textView(text));
   }));
@@ -155,7 +157,7 @@ export function bodyView(body, ownType, { marks = null, refused = null, offset =
   try {
     if (format === 'multipart') {
       const parts = multipartParts(bytes, contentType);
-      if (parts) way('Parts', () => multipartView(parts, marks, refused));
+      if (parts) way('Parts', () => multipartView(parts, marks, refused, body.masked > 0));
     } else if (text !== null && body.whole && format === 'json') {
       jsonLines(text);
       way('Parsed', () => jsonView(text, marks, refused));
