@@ -19,7 +19,8 @@ public enum MessageVersion: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIter
     @inlinable public var capabilities: MessageCapabilities {
         switch self {
         case .http1_0: []
-        case .http1_1, .http2: [.unsizedBodies, .trailers, .interimResponses, .persistence]
+        case .http1_1: [.unsizedBodies, .trailers, .interimResponses, .persistence]
+        case .http2: [.unsizedBodies, .trailers, .interimResponses, .persistence, .framedEnds]
         }
     }
 }
@@ -39,4 +40,7 @@ public struct MessageCapabilities: OptionSet, Hashable, Sendable {
     @inlinable public static var interimResponses: MessageCapabilities { MessageCapabilities(rawValue: 4) }
     /// A connection that goes on behind the message.
     @inlinable public static var persistence: MessageCapabilities { MessageCapabilities(rawValue: 8) }
+    /// Messages whose end no field has to tell, not even where there is no content, and whose trailers need no leave: a stream's frames
+    /// have an end (RFC 9113 §8.1). Calls of gRPC, which end by trailers, can be answered as such.
+    @inlinable public static var framedEnds: MessageCapabilities { MessageCapabilities(rawValue: 16) }
 }

@@ -60,6 +60,12 @@ class HTTP2ServerTestCase(unittest.TestCase):
     def assert_problem(self, response, status, code):
         self.assertEqual((response.status, response.json["code"]), (status, code), response.body)
 
+    def check_end(self, received, size, trailers):
+        """A request has come whole."""
+        wait_until("the request ends", lambda: received.stream.is_complete or received.stream.is_cut)
+        self.assertIsNone(received.stream.code)
+        self.assertEqual((received.stream.count, list(received.trailers or [])), (size, trailers))
+
     def metric(self, name, **labels):
         return self.admin.metrics().sum(name, **labels)
 

@@ -22,7 +22,7 @@ extension Exchange {
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
         if worker.keepsExchanges { beginTap(of: downstream) }
         let framing = request.framing
-        if case .http2 = request.version, !framing.isEmpty { isCall = request.carriesGRPC }
+        if request.capabilities.contains(.framedEnds), !framing.isEmpty { isCall = request.carriesGRPC }
         catchingRefusal { () throws(Refusal) in
             try handle(
                 .headRead(

@@ -110,7 +110,7 @@ extension Exchange {
     /// chunked on its way to it (docs/rules.md F12).
     @inline(__always)
     var passesResponseTrailers: Bool {
-        passesTrailers && (request.acceptsTrailers || isCall && request.version == .http2)
+        passesTrailers && (request.acceptsTrailers || isCall && request.capabilities.contains(.framedEnds))
     }
 
     // MARK: Content

@@ -405,7 +405,9 @@ final class Exchange {
         switch answer {
         case .refusal(let refusal):
             record.status = refusal.status
-            if isCall, request.version == .http2, forwarder == nil { return answerCall(refusal, on: downstream) }
+            if isCall, request.capabilities.contains(.framedEnds), forwarder == nil {
+                return answerCall(refusal, on: downstream)
+            }
             let problem = Problem(refusal, requestID: requestID)
             let body = problem.body()
             let content = request.methodKind == .head ? Span() : body.span

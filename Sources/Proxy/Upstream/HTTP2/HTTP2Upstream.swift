@@ -196,7 +196,9 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             return giveUp(stream, .wire(error))
         }
         // The stream's end says it where no field does; to a client of HTTP/1 a field must.
-        if isComplete, framing == .untilClose { framing = exchange.request.version == .http2 ? .none : .length(0) }
+        if isComplete, framing == .untilClose {
+            framing = exchange.request.capabilities.contains(.framedEnds) ? .none : .length(0)
+        }
         lacksContent = framing.isEmpty
         phase = .body
         pool.tally.count(status: self.head.status, after: pool.loop.now &- begunAt)
