@@ -181,7 +181,7 @@ public class HTTP2Session {
             shrinkHead(to: limit)
             head.shrink(to: limit)
         }
-        if output.isEmpty { output.shrink(to: limit) }
+        if output.isEmpty, output.capacity > limit { spares.buffers.recycle(&output) }
     }
 
     /// Frees the buffers, and gives pages of memory back to the system, at the cost of a system call now and of page faults when a
@@ -210,8 +210,14 @@ public class HTTP2Session {
                 return
             }
             // SAFETY: as many bytes are there.
+            makeRoom(for: count)
             unsafe output.append(Span(_unsafeStart: bytes, count: count))
         }
+    }
+
+    /// Takes memory of another session's output, rather than to grow by copies: an idle one keeps little.
+    private final func makeRoom(for count: Int) {
+        if output.count + count > Self.keptCapacity { spares.buffers.enlarge(&output, for: count) }
     }
 
     private final func fail(_ kind: HTTP2Error.Kind, _ reason: String) -> HTTP2Error {
@@ -460,6 +466,7 @@ public class HTTP2Session {
     /// Returns false where enough waits to be sent.
     fileprivate final func write(_ id: Int32, frameHead: Bytes, _ count: Int) -> Bool {
         guard output.count < Self.highWatermark else { return false }
+        unsafe makeRoom(for: frameHead.buffer.count + count)
         // SAFETY: as in `field`.
         unsafe output.append(Span(_unsafeElements: frameHead.buffer))
         guard let stream = find(id) else { return true }

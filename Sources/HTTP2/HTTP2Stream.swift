@@ -110,12 +110,12 @@ public final class HTTP2Stream {
     }
 
     /// Leaves nothing of what it was in its buffers, and no more memory than most streams need.
-    fileprivate func clear() {
+    fileprivate func clear(_ buffers: inout SpareBuffers) {
         held.removeAll()
         output.removeAll()
         trailerLines.removeAll()
-        held.shrink(to: HTTP2StreamSpares.keptCapacity)
-        output.shrink(to: HTTP2StreamSpares.keptCapacity)
+        if held.capacity > HTTP2StreamSpares.keptCapacity { buffers.recycle(&held) }
+        if output.capacity > HTTP2StreamSpares.keptCapacity { buffers.recycle(&output) }
         trailerLines.shrink(to: HTTP2StreamSpares.keptCapacity)
         if !trailerSection.isEmpty { trailerSection = TrailerLines() }
     }
@@ -281,7 +281,10 @@ public final class HTTP2Stream {
 
     /// Sends content behind the head. Returns whether more may follow now.
     public func write(_ content: Span<UInt8>) -> Bool {
-        guard session != nil, !state.isOutputEnded else { return true }
+        guard let session, !state.isOutputEnded else { return true }
+        if output.count + content.count > HTTP2StreamSpares.keptCapacity {
+            session.spares.buffers.enlarge(&output, for: content.count)
+        }
         output.append(content)
         if output.count > Self.highWatermark { state.isAboveHighWatermark = true }
         resumeOutput()
@@ -387,7 +390,7 @@ public final class HTTP2StreamSpares {
     fileprivate static let keptCapacity = 2048
 
     @safe @exclusivity(unchecked) private var spares: [HTTP2Stream] = []
-    /// Memory of content that was gathered.
+    /// Memory of content that was gathered, and of what was on its way out.
     @safe @exclusivity(unchecked) internal var buffers = SpareBuffers(most: 8, capacity: 256 * 1024)
     // SAFETY: made here, freed in `deinit`, which sessions that use it come before: they hold this object.
     internal let blocks: OpaquePointer?
@@ -408,7 +411,7 @@ public final class HTTP2StreamSpares {
     /// Takes a stream that is over. One that somebody still holds isn't kept: it would become another under his hands.
     internal func give(_ stream: consuming HTTP2Stream) {
         guard spares.count < Self.most, isKnownUniquelyReferenced(&stream) else { return }
-        stream.clear()
+        stream.clear(&buffers)
         spares.append(stream)
     }
 }

@@ -26,6 +26,8 @@ public struct OutputBuffer: Sendable {
     @inlinable public var isFull: Bool { count >= highWatermark }
     /// The bytes the buffer can hold before it allocates again.
     @inlinable public var capacity: Int { storage.capacity }
+    /// The bytes that can be appended before it does.
+    @inlinable public var room: Int { storage.capacity - storage.count }
 
     /// The bytes that wait, in order.
     ///

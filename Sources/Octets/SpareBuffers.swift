@@ -25,6 +25,18 @@ public struct SpareBuffers: Sendable {
         buffer = spare
     }
 
+    /// Gives `buffer` the memory of a spare, with what it holds, where it has no room for `count` more bytes and a spare has.
+    @inlinable
+    public mutating func enlarge(_ buffer: inout OutputBuffer, for count: Int) {
+        guard buffer.room < count else { return }
+        let whole = buffer.count + count
+        guard let index = buffers.lastIndex(where: { $0.capacity >= whole }) else { return }
+        var spare = buffers.remove(at: index)
+        spare.highWatermark = buffer.highWatermark
+        spare.append(buffer.span)
+        buffer = spare
+    }
+
     /// Leaves `buffer` empty and without memory, which is kept within the bounds.
     @inlinable
     public mutating func recycle(_ buffer: inout OutputBuffer) {

@@ -38,6 +38,28 @@ import Testing
         #expect(one.capacity == (more > 0 ? 0 : room))
     }
 
+    @Test("a buffer that has too little room moves to a spare that has it", arguments: [-1, 0, 1])
+    func enlarge(more: Int) {
+        var spares = SpareBuffers(most: 3, capacity: 1 << 20)
+        for room in [2000, 1000, 100] {
+            var one = buffer(room: room)
+            spares.recycle(&one)
+        }
+        var one = buffer(room: 10, mark: 9)
+        let room = buffer(room: 1000).capacity
+        one.append(text: "gone")
+        one.append(text: "kept")
+        one.drop(4)
+        spares.enlarge(&one, for: one.room)
+        #expect(one.capacity < 100)
+        spares.enlarge(&one, for: room - 4 + more)
+        #expect(one.span.isEqual(to: "kept") && one.highWatermark == 9)
+        #expect(one.capacity == (more > 0 ? buffer(room: 2000).capacity : room))
+        let before = one.capacity
+        spares.enlarge(&one, for: 5000)
+        #expect(one.capacity == before && one.span.isEqual(to: "kept"))
+    }
+
     @Test("a buffer without memory leaves none")
     func nothing() {
         var spares = SpareBuffers(most: 1, capacity: 1000)
