@@ -19,7 +19,7 @@ extension Stream {
     internal func beginTLS(_ tls: TLSSession) {
         let outcome = tls.begin()
         flushWire(tls)
-        if outcome == .failed { failLater() }
+        if outcome == .failed { failLater(EPROTO) }
     }
 
     /// The socket of a reading stream has something.
@@ -61,7 +61,7 @@ extension Stream {
         case .failed:
             if tls.error?.reason == .plainText { sendPlainText(tls.plainTextAnswer) }
             // What the handler didn't take is lost with the connection, as it is after a reset.
-            if isReading { fail(brokenBy == 0 ? EPROTO : brokenBy) } else { failLater() }
+            if isReading { fail(brokenBy == 0 ? EPROTO : brokenBy) } else { failLater(EPROTO) }
         }
     }
 
@@ -97,7 +97,7 @@ extension Stream {
             switch outcome {
             case .goesOn: break
             case .ended: seal()
-            case .failed: failLater()
+            case .failed: failLater(EPROTO)
             }
             guard outcome == .goesOn, pendingCount == 0, brokenBy == 0 else { return false }
         }

@@ -87,7 +87,7 @@ public final class Stream {
         static let closed = State(rawValue: 512)
         /// The handler is looking at bytes; leftovers will be known when it returns.
         static let delivering = State(rawValue: 1024)
-        /// TLS: the peer's end was read, and will be told when the owner reads.
+        /// The peer's end was read, and will be told when the owner reads, behind what waits for it.
         static let sealed = State(rawValue: 2048)
         /// TLS: the end came without close_notify.
         static let truncated = State(rawValue: 4096)
@@ -246,9 +246,10 @@ public final class Stream {
             outbox.noteRead(count)
             unsafe deliver(UnsafeBufferPointer(start: buffer.baseAddress, count: kept + count))
         } else if count == 0 {
-            readEnd()
+            // The owner has resumed in this tick, and gets the leftovers at its end: no end comes before them.
+            if kept > 0 { seal() } else { readEnd() }
         } else if errno != EAGAIN && errno != EINTR {
-            fail(brokenBy == 0 ? errno : brokenBy)
+            if kept > 0 { failLater(errno) } else { fail(brokenBy == 0 ? errno : brokenBy) }
         }
     }
 
@@ -323,6 +324,22 @@ public final class Stream {
         if !isClosed { watchPeer(onlyErrors: true) }
     }
 
+    /// No byte will follow: tells it, or does so as soon as the owner reads.
+    internal func seal() {
+        state.insert(.sealed)
+        disarmReading()
+        // Not from inside a call of the owner's, such as `isQuiet`.
+        schedule()
+    }
+
+    /// Nothing more can be read: `failed` tells, when the owner reads, behind what waits for it, and not from inside a call of the
+    /// owner's.
+    internal func failLater(_ error: Int32) {
+        state.insert(.ended)
+        disarmReading()
+        if brokenBy == 0 { breakWriting(error) } else { schedule() }
+    }
+
     // MARK: What TLS adds; the rest is in Stream+TLS.swift
 
     internal func noteTruncated() { state.insert(.truncated) }
@@ -332,21 +349,6 @@ public final class Stream {
         // SAFETY: the bytes live during the call.
         pending.append(unsafe bytes.span)
         schedule()
-    }
-
-    /// No byte will follow: tells it, or does so as soon as the owner reads.
-    internal func seal() {
-        state.insert(.sealed)
-        disarmReading()
-        // Not from inside a call of the owner's, such as `isQuiet`.
-        schedule()
-    }
-
-    /// The session has failed: `failed` tells, when the owner reads, and not from inside a call of the owner's.
-    internal func failLater() {
-        state.insert(.ended)
-        disarmReading()
-        if brokenBy == 0 { breakWriting(EPROTO) } else { schedule() }
     }
 
     /// Whether a FIN was asked for, which then has to be asked for again.

@@ -1,17 +1,14 @@
 """What is HTTP/2's own between Recast and an upstream: streams that share a connection, and how connections and streams end."""
 
 import collections
-import json
 import os
-import socket
 import subprocess
 import tempfile
 import threading
 import time
 
 from harness import DEADLINE, FORM, Closed, free_port, select_nothing
-from http2_client import (CANCEL, DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, LAST_OF_ALL, MAX_CONCURRENT_STREAMS, NO_ERROR,
-                          REFUSED_STREAM, HTTP2Client, block, frame, window_update)
+from http2_client import CANCEL, DATA, INTERNAL_ERROR, LAST_OF_ALL, MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM, HTTP2Client, window_update
 from http2_upstream import HTTP2Upstream
 from http2_upstream_support import ROUTES, HTTP2ServerTestCase
 from lifecycle_support import reload, wait_until
@@ -348,81 +345,6 @@ class ResetTests(HTTP2ServerTestCase):
         server.script = repeat
         self.assertEqual(self.send().status, 200)
         self.assertEqual(server.connection_count, 1)
-
-    def test_the_end_of_an_upload_comes_alone_behind_a_whole_response(self):
-        """Nothing but END_STREAM, or trailers, is left of the request: it goes out, and nothing is given up."""
-        server, size = self.server(), 50_000
-
-        def script(exchange):
-            exchange.reader.exactly(size)
-            exchange.answer(413, b"enough")
-
-        server.script = script
-        self.proxy(server, routes="  - { name: plain, match: \"/*\", upstream: app, trailers: [X-Sum] }\n")
-        for trailers in ([], [("x-sum", "1")]):
-            with self.subTest("from HTTP/1", trailers=trailers):
-                client = self.begin("POST", "/", None, ["Transfer-Encoding: chunked"])
-                client.send(b"%x\r\n%s\r\n" % (size, bytes(size)))
-                self.assertEqual(client.response().status, 413)
-                client.send("0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in trailers) + "\r\n")
-                self.check_end(server.requests[-1], size, trailers)
-            with self.subTest("from HTTP/2", trailers=trailers), HTTP2Client(self.recast.port) as client:
-                stream = client.request("POST", end=False)
-                client.content(stream, bytes(size), end=False)
-                record = client.streams[stream]
-                client.until(lambda: record.ended)  # noqa: B023
-                self.assertEqual(record.status, 413)
-                if trailers:
-                    client.send(frame(HEADERS, END_STREAM | END_HEADERS, stream, block(trailers)))
-                else:
-                    client.content(stream, b"", end=True)
-                self.check_end(server.requests[-1], size, trailers)
-        server.script = repeat
-        self.assertEqual(self.send().status, 200)
-        self.assertEqual(server.connection_count, 1)
-
-    def test_an_upload_goes_on_behind_a_whole_response(self):
-        """The server has said all when the head has come, and reads what follows: the exchange ends with the upload, and is logged."""
-        server, size, reads = self.server(window=20_000), 40_000, threading.Event()
-        self.addCleanup(reads.set)
-
-        def script(exchange):
-            exchange.answer(body=exchange.received.target.encode())
-            reads.wait(DEADLINE)
-            exchange.read_body()
-
-        server.script = script
-        self.proxy(server, routes="  - { name: form-json, match: /form-json, upstream: app, request: form -> json }\n" + ROUTES)
-        body, count = b"a=" + b"x" * (size - 2), 0
-        # Where all of a request was read of which the server has taken half, its client's connection goes on.
-        for path, first in (("/plain", 0), ("/plain", size // 2), ("/plain", size - 1), ("/plain", size), ("/form-json", size)):
-            reads.clear()
-            client = self.begin("POST", path, None, [f"Content-Length: {size}"], FORM)
-            client.send(body[:first])
-            response = client.response()
-            self.assertEqual(response.body, path.encode())
-            client.send(body[first:])
-            goes_on = response.fields.get("connection") != "close"
-            # Whether all of it was read before the answer came is for the kernel to say, where it was sent.
-            self.assertTrue(first == size or not goes_on)
-            if goes_on:
-                client.request("GET", "/second")
-            reads.set()
-            if goes_on:
-                self.assertEqual(client.response().body, b"/second")
-            reads.clear()
-            with HTTP2Client(self.recast.port) as client:
-                stream = client.request("POST", path, [("content-type", FORM), ("content-length", str(size))], end=False)
-                client.content(stream, body[:first], end=first == size)
-                record = client.streams[stream]
-                client.until(lambda: record.ended)  # noqa: B023
-                if first < size:
-                    client.content(stream, body[first:])
-                reads.set()
-                count += 2 + goes_on
-                self.wait_for_metric(count, "recast_requests_total")
-            self.check_end(server.requests[-1], len(body if path == "/plain" else json.dumps({"a": body[2:].decode()}, separators=(",", ":"))), [])
-        self.wait_for_metric(0, "recast_inflight_requests")
 
     def test_a_client_that_leaves_resets_its_stream_only(self):
         server = self.server()
@@ -767,33 +689,6 @@ class LifeTests(HTTP2ServerTestCase):
         go_on.set()
         self.assertEqual([client.response().status for client in clients], [200] * 5)
         self.assertEqual(self.recast.process.wait(DEADLINE), 0)
-
-    def test_a_drain_while_an_upload_goes_on_whose_answer_is_out(self):
-        """Nothing is left to say to its client, who has gone: the upload goes on to its end, and has its line in the log."""
-        server, size, reads = self.server(window=20_000), 40_000, threading.Event()
-        self.addCleanup(reads.set)
-
-        def script(exchange):
-            exchange.answer(body=b"early")
-            reads.wait(DEADLINE)
-            exchange.read_body()
-
-        server.script = script
-        self.proxy(server)
-        with HTTP2Client(self.recast.port) as client:
-            record = client.over(client.request("POST", body=bytes(size)))
-            self.assertEqual((record.status, record.ended), (200, True))
-        with self.begin("POST", "/", bytes(size)).socket as client:
-            client.shutdown(socket.SHUT_WR)
-            while client.recv(65536):
-                pass
-        self.recast.process.terminate()
-        wait_until("it says that it ends", lambda: "draining" in self.recast.error_text())
-        reads.set()
-        self.assertEqual(self.recast.process.wait(DEADLINE), 0)
-        for received in server.requests:
-            self.check_end(received, size, [])
-        self.assertEqual(len(self.recast.log_lines(2)), 2)
 
     def test_active_checks(self):
         server = self.server()

@@ -143,6 +143,61 @@ import Testing
         }
     }
 
+    /// Another connection's bytes let it read on, in the tick in which the end is there, too.
+    @Test(arguments: [false, true], [0, 2, 4, 5])
+    func `no end comes before what an owner has left who reads on`(isReset: Bool, taken: Int) throws {
+        try withLoop { loop in
+            let (near, far) = try tcpPair()
+            let (otherNear, otherFar) = try tcpPair()
+            let (probe, other) = (Probe(), Probe())
+            var events: [String] = []
+            var left = 0
+            let stream = Stream(loop: loop, descriptor: near, handler: probe)
+            let otherStream = Stream(loop: loop, descriptor: otherNear, handler: other)
+            probe.onReceived = { bytes, stream in
+                events.append("received \(bytes.count)")
+                guard events.count == 1 else {
+                    // Once more it isn't ready, and then it takes all.
+                    if events.count > 2 { return bytes.count }
+                    stream.pauseReading()
+                    left = stream.pendingCount
+                    put("y", to: otherFar)
+                    return 0
+                }
+                stream.pauseReading()
+                put("x", to: otherFar)
+                if isReset { reset(far) } else { close(far) }
+                return taken
+            }
+            other.onReceived = { bytes, _ in
+                stream.resumeReading()
+                return bytes.count
+            }
+            probe.onEnded = { _ in
+                events.append("ended")
+                loop.stop()
+            }
+            probe.onFailed = { _ in
+                events.append("failed")
+                loop.stop()
+            }
+            put("alpha", to: far)
+            loop.run()
+            #expect(left == 0)
+            let end = isReset ? "failed" : "ended"
+            let rest = 5 - taken
+            #expect(
+                events
+                    == (rest == 0 ? ["received 5", end] : ["received 5", "received \(rest)", "received \(rest)", end]))
+            #expect(probe.bytes.text == "alpha")
+            if !stream.isClosed { stream.close() }
+            otherStream.close()
+            close(otherFar)
+            probe.forget()
+            other.forget()
+        }
+    }
+
     @Test func `a write that breaks after the FIN was read is told as failed`() throws {
         try withLoop { loop in
             let (near, far) = socketPair()

@@ -1,0 +1,169 @@
+"""Ends that come right behind what was sent: whole answers in front of an upload's end, and connections that close at once."""
+
+import json
+import socket
+import threading
+
+from harness import DEADLINE, FORM, JSON, Recast, Upstream
+from http2_client import END_HEADERS, END_STREAM, HEADERS, HTTP2Client, block, frame
+from http2_upstream_support import ROUTES, HTTP2ServerTestCase
+from lifecycle_support import wait_until
+
+
+def repeat(exchange):
+    exchange.read_body()
+    exchange.answer(body=exchange.received.fields.get("x-id", "ok").encode())
+
+
+class EarlyAnswerTests(HTTP2ServerTestCase):
+    def test_the_end_of_an_upload_comes_alone_behind_a_whole_response(self):
+        """Nothing but END_STREAM, or trailers, is left of the request: it goes out, and nothing is given up."""
+        server, size = self.server(), 50_000
+
+        def script(exchange):
+            exchange.reader.exactly(size)
+            exchange.answer(413, b"enough")
+
+        server.script = script
+        self.proxy(server, routes="  - { name: plain, match: \"/*\", upstream: app, trailers: [X-Sum] }\n")
+        for trailers in ([], [("x-sum", "1")]):
+            with self.subTest("from HTTP/1", trailers=trailers):
+                client = self.begin("POST", "/", None, ["Transfer-Encoding: chunked"])
+                client.send(b"%x\r\n%s\r\n" % (size, bytes(size)))
+                self.assertEqual(client.response().status, 413)
+                client.send("0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in trailers) + "\r\n")
+                self.check_end(server.requests[-1], size, trailers)
+            with self.subTest("from HTTP/2", trailers=trailers), HTTP2Client(self.recast.port) as client:
+                stream = client.request("POST", end=False)
+                client.content(stream, bytes(size), end=False)
+                record = client.streams[stream]
+                client.until(lambda: record.ended)  # noqa: B023
+                self.assertEqual(record.status, 413)
+                if trailers:
+                    client.send(frame(HEADERS, END_STREAM | END_HEADERS, stream, block(trailers)))
+                else:
+                    client.content(stream, b"", end=True)
+                self.check_end(server.requests[-1], size, trailers)
+        server.script = repeat
+        self.assertEqual(self.send().status, 200)
+        self.assertEqual(server.connection_count, 1)
+
+    def test_an_upload_goes_on_behind_a_whole_response(self):
+        """The server has said all when the head has come, and reads what follows: the exchange ends with the upload, and is logged."""
+        server, size, reads = self.server(window=20_000), 40_000, threading.Event()
+        self.addCleanup(reads.set)
+
+        def script(exchange):
+            exchange.answer(body=exchange.received.target.encode())
+            reads.wait(DEADLINE)
+            exchange.read_body()
+
+        server.script = script
+        self.proxy(server, routes="  - { name: form-json, match: /form-json, upstream: app, request: form -> json }\n" + ROUTES)
+        body, count = b"a=" + b"x" * (size - 2), 0
+        # Where all of a request was read of which the server has taken half, its client's connection goes on.
+        for path, first in (("/plain", 0), ("/plain", size // 2), ("/plain", size - 1), ("/plain", size), ("/form-json", size)):
+            reads.clear()
+            client = self.begin("POST", path, None, [f"Content-Length: {size}"], FORM)
+            client.send(body[:first])
+            response = client.response()
+            self.assertEqual(response.body, path.encode())
+            client.send(body[first:])
+            goes_on = response.fields.get("connection") != "close"
+            # Whether all of it was read before the answer came is for the kernel to say, where it was sent.
+            self.assertTrue(first == size or not goes_on)
+            if goes_on:
+                client.request("GET", "/second")
+            reads.set()
+            if goes_on:
+                self.assertEqual(client.response().body, b"/second")
+            reads.clear()
+            with HTTP2Client(self.recast.port) as client:
+                stream = client.request("POST", path, [("content-type", FORM), ("content-length", str(size))], end=False)
+                client.content(stream, body[:first], end=first == size)
+                record = client.streams[stream]
+                client.until(lambda: record.ended)  # noqa: B023
+                if first < size:
+                    client.content(stream, body[first:])
+                reads.set()
+                count += 2 + goes_on
+                self.wait_for_metric(count, "recast_requests_total")
+            self.check_end(server.requests[-1], len(body if path == "/plain" else json.dumps({"a": body[2:].decode()}, separators=(",", ":"))), [])
+        self.wait_for_metric(0, "recast_inflight_requests")
+
+    def test_a_drain_while_an_upload_goes_on_whose_answer_is_out(self):
+        """Nothing is left to say to its client, who has gone: the upload goes on to its end, and has its line in the log."""
+        server, size, reads = self.server(window=20_000), 40_000, threading.Event()
+        self.addCleanup(reads.set)
+
+        def script(exchange):
+            exchange.answer(body=b"early")
+            reads.wait(DEADLINE)
+            exchange.read_body()
+
+        server.script = script
+        self.proxy(server)
+        with HTTP2Client(self.recast.port) as client:
+            record = client.over(client.request("POST", body=bytes(size)))
+            self.assertEqual((record.status, record.ended), (200, True))
+        client = self.begin("POST", "/", bytes(size))
+        self.assertEqual(client.response().body, b"early")
+        client.socket.close()
+        self.recast.process.terminate()
+        wait_until("it says that it ends", lambda: "draining" in self.recast.error_text())
+        reads.set()
+        self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+        for received in server.requests:
+            self.check_end(received, size, [])
+        self.assertEqual(len(self.recast.log_lines(2)), 2)
+
+
+def chunks(body, size=7000):
+    pieces = (body[at:at + size] for at in range(0, len(body), size))
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+class ClosedBehindTests(HTTP2ServerTestCase):
+    """The FIN is read while bytes wait here that came before it: first they are looked at.
+
+    Whether it comes so is for the kernel to say, in nine of ten cases of this size, so each is tried a few times."""
+
+    times, size = 10, 300_000
+
+    def in_front_of(self, script, routes):
+        upstream = Upstream()
+        upstream.script = script
+        self.addCleanup(upstream.stop)
+        self.recast = Recast(routes, {"app": f"127.0.0.1:{upstream.port}"})
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(lambda: self.assertEqual(self.recast.stop(), 0, self.recast.error_text()))
+
+    def test_a_response_whose_upstream_closes_behind_it(self):
+        body = json.dumps({"a": "x" * self.size}, separators=(",", ":")).encode()
+
+        def script(exchange):
+            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks(body))
+            exchange.close()
+
+        self.in_front_of(script, "  - { name: converted, match: /converted, upstream: app, response: json -> json }\n" + ROUTES)
+        for path in ("/plain", "/converted"):
+            for _ in range(self.times):
+                response = self.send(target=path)
+                self.assertEqual((response.status, response.body == body), (200, True), path)
+                with HTTP2Client(self.recast.port) as client:
+                    record = client.over(client.request(path=path))
+                self.assertEqual((record.status, record.ended, record.reset, bytes(record.body) == body), (200, True, None, True), path)
+
+    def test_a_request_whose_client_ends_its_side_behind_it(self):
+        server = self.server()
+        self.proxy(server, routes="  - { name: converted, match: /converted, upstream: app, request: json -> form }\n" + ROUTES)
+        body = json.dumps({"a": "x" * self.size}, separators=(",", ":")).encode()
+        framings = [("Transfer-Encoding: chunked", chunks(body)), (f"Content-Length: {len(body)}", body)]
+        for path, came in (("/plain", body), ("/converted", b"a=" + b"x" * self.size)):
+            for framing, content in framings:
+                for _ in range(self.times):
+                    with self.begin("POST", path, None, [framing], JSON).socket as client:
+                        client.sendall(content)
+                        client.shutdown(socket.SHUT_WR)
+                        self.assertEqual(client.recv(12), b"HTTP/1.1 200", (path, framing))
+                    self.assertEqual(server.requests[-1].body.rstrip(b"\r\n ") == came, True, (path, framing))
