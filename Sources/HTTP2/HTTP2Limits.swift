@@ -34,4 +34,14 @@ public struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     public static let refusedStream = HTTP2ErrorCode(rawValue: 7)
     public static let cancel = HTTP2ErrorCode(rawValue: 8)
     public static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 11)
+
+    private static let names = [
+        "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
+    ]
+
+    /// The name that RFC 9113 §7 gives it, or its number.
+    public var name: String { rawValue < Self.names.count ? Self.names[Int(rawValue)] : "the code \(rawValue)" }
 }

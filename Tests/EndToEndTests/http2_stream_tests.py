@@ -833,6 +833,7 @@ class DrainTests(DrainTestCase):
                 self.assertFalse(client.streams[one].ended and client.streams[one].status == 200)
             recast.process.wait(DEADLINE)
         self.assertFalse(next(one for one in self.upstream.requests if one.method == "POST").is_complete)
+        self.assertEqual([(line["status"], line["flags"]) for line in recast.log_lines(2)], [(503, "GT")] * 2)
 
     def test_a_preface_that_never_ends_holds_up_no_drain(self):
         recast = self.start(settings="timeouts: { header: 300ms, grace: 6s }\n")

@@ -287,8 +287,11 @@ class ResetTests(HTTP2ServerTestCase):
                                               ("POST", "/again", 502, 1)):
             with self.subTest(method, target=target):
                 seen.clear()
-                self.assertEqual(self.outcome(method, target, b"x" if method == "POST" else None)[0], status)
-                self.assertEqual(len(seen), count)
+                response = self.send(method, target, b"x" if method == "POST" else None)
+                self.assertEqual((response.status, len(seen)), (status, count))
+                if status == 502:
+                    self.assert_problem(response, 502, "upstream_reset")
+                    self.assertIn("INTERNAL_ERROR", response.json["detail"])
         self.assertEqual(server.connection_count, 1)
 
     def test_inside_the_response(self):

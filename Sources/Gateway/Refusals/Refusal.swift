@@ -91,6 +91,8 @@ package indirect enum Refusal: Error {
     case tooManyConnections
     case upstream(UpstreamFailure)
     case upstreamClosed
+    /// The upstream gave the request's stream up before it answered; the name of the code that it said (RFC 9113 §7).
+    case upstreamReset(String)
     /// The upstream refused the request, with nothing of it done (RFC 9113 §8.7), and it isn't sent once more.
     case upstreamRefused
     case upstreamTimeout
@@ -140,7 +142,8 @@ extension Refusal {
         case .headTimeout, .bodyTimeout, .bodyTooSlow: 408
         case .requestTimeout(let isRead): isRead ? 504 : 408
         case .tooManyConnections, .rateLimited: 429
-        case .upstream(.unreachable), .upstream(.insecure), .upstream(.otherProtocol), .upstreamClosed, .badResponse,
+        case .upstream(.unreachable), .upstream(.insecure), .upstream(.otherProtocol), .upstreamClosed, .upstreamReset,
+            .badResponse,
             .unacceptable, .upstreamBody, .upstreamBodyCut:
             502
         case .upstream(.timedOut), .upstreamTimeout: 504
@@ -202,6 +205,7 @@ extension Refusal {
         case .upstream(.noResources): "upstream_no_resources"
         case .upstream(.noLocalPort): "upstream_no_local_port"
         case .upstreamClosed: "upstream_closed"
+        case .upstreamReset: "upstream_reset"
         case .upstreamRefused: "upstream_refused"
         case .upstreamTimeout: "upstream_timeout"
         case .badResponse: "upstream_bad_response"
@@ -280,6 +284,7 @@ extension Refusal {
         case .upstream(.noResources(let reason)): "the proxy can open no connection to the upstream: \(reason)"
         case .upstream(.noLocalPort): "there is no free local port for the upstream (EADDRNOTAVAIL)"
         case .upstreamClosed: "the upstream closed the connection before it answered"
+        case .upstreamReset(let code): "the upstream reset the request's stream before it answered, with \(code)"
         case .upstreamRefused: "the upstream refused the request, and has done nothing with it; try again later"
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
@@ -330,7 +335,7 @@ extension Refusal {
         case .upstream(.overloaded), .upstreamRefused: .upstreamFull
         case .upstream(.noResources), .upstream(.noLocalPort): .resources
         case .upstream(.timedOut), .upstreamTimeout: .upstreamTime
-        case .upstreamClosed: .upstreamGone
+        case .upstreamClosed, .upstreamReset: .upstreamGone
         case .badResponse: .upstreamBad
         case .unacceptable: .responseType
         case .upstreamBody(let error):

@@ -99,14 +99,14 @@ extension Exchange {
         tell(.upstreamFailed, cutFlag: .upstreamGone)
     }
 
-    /// It refused the request, with nothing of it done.
-    func upstreamRefused() {
+    /// It gave up the request alone, which a client without a response is told by `refusal`.
+    func upstreamGaveUp(_ refusal: Refusal) {
         upstream = nil
         catchingRefusal { () throws(Refusal) in
             do throws(Refusal) {
                 try handle(.upstreamFailed)
             } catch {
-                if case .upstreamClosed = error { throw .upstreamRefused }
+                if case .upstreamClosed = error { throw refusal }
                 throw error
             }
         }

@@ -314,7 +314,8 @@ final class Exchange {
 
     /// The client left before its request was whole, or its connection failed: nothing can be answered any more.
     func clientGone() {
-        record.flag = .clientGone
+        // What ended the exchange before, as a drain does, is why.
+        if record.flag == nil { record.flag = .clientGone }
         if record.status == 0 { record.status = 499 }
     }
 

@@ -320,7 +320,13 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             pool.noteFailure(of: endpoint)
         }
         if !isAnswered, exchange.sendAgain(cause, avoiding: endpoint) { return }
-        if cause == .refused { exchange.upstreamRefused() } else { exchange.upstreamFailed() }
+        if cause == .refused {
+            exchange.upstreamGaveUp(.upstreamRefused)
+        } else if connection.isOver {
+            exchange.upstreamFailed()
+        } else {
+            exchange.upstreamGaveUp(.upstreamReset(code.name))
+        }
     }
 
     // MARK: Time
