@@ -249,8 +249,16 @@ public final class Stream {
             // The owner has resumed in this tick, and gets the leftovers at its end: no end comes before them.
             if kept > 0 { seal() } else { readEnd() }
         } else if errno != EAGAIN && errno != EINTR {
-            if kept > 0 { failLater(errno) } else { fail(brokenBy == 0 ? errno : brokenBy) }
+            if kept > 0 { breakBehindLeftovers(errno) } else { fail(brokenBy == 0 ? errno : brokenBy) }
         }
+    }
+
+    /// The connection broke while bytes wait for the owner. It hears so at once, as a paused one does: to one that is owed what waits,
+    /// a response for one, `failed` comes behind that.
+    private func breakBehindLeftovers(_ error: Int32) {
+        if brokenBy == 0 { breakWriting(error) }
+        tellGone()
+        if !isClosed { failLater(error) }
     }
 
     /// `count` bytes came in a read of at most `room`.
