@@ -32,18 +32,18 @@ extension Stream {
         let count = unsafe recast_recv(descriptor, tls.wire.input.baseAddress, size)
         guard count > 0 else {
             if count == 0 {
-                guard brokenBy == 0 else { return fail(brokenBy) }
+                guard brokenBy == 0 else { return endArrived() }
                 guard tls.isEstablished else {
                     tls.cut(.closed)
                     return fail(EPROTO)
                 }
                 noteTruncated()
-                return readEnd()
+                return endArrived()
             }
-            guard errno != EAGAIN && errno != EINTR else { return }
-            let error = brokenBy == 0 ? errno : brokenBy
+            let error = errno
+            guard error != EAGAIN && error != EINTR else { return }
             if !tls.isEstablished { tls.cut(.reset) }
-            return fail(error)
+            return errorArrived(error)
         }
         noteRead(count, of: size)
         outbox.noteRead(count)
@@ -60,8 +60,9 @@ extension Stream {
         case .ended: seal()
         case .failed:
             if tls.error?.reason == .plainText { sendPlainText(tls.plainTextAnswer) }
-            // What the handler didn't take is lost with the connection, as it is after a reset.
-            if isReading { fail(brokenBy == 0 ? EPROTO : brokenBy) } else { failLater(EPROTO) }
+            // What the handler has just left is lost with the connection; what it hasn't been given since it resumed is not.
+            let wasGiven = made > 0 || kept == 0
+            if isReading, wasGiven { fail(brokenBy == 0 ? EPROTO : brokenBy) } else { failLater(EPROTO) }
         }
     }
 

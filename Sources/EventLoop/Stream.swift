@@ -246,16 +246,21 @@ public final class Stream {
             outbox.noteRead(count)
             unsafe deliver(UnsafeBufferPointer(start: buffer.baseAddress, count: kept + count))
         } else if count == 0 {
-            // The owner has resumed in this tick, and gets the leftovers at its end: no end comes before them.
-            if kept > 0 { seal() } else { readEnd() }
+            endArrived()
         } else if errno != EAGAIN && errno != EINTR {
-            if kept > 0 { breakBehindLeftovers(errno) } else { fail(brokenBy == 0 ? errno : brokenBy) }
+            errorArrived(errno)
         }
     }
 
-    /// The connection broke while bytes wait for the owner. It hears so at once, as a paused one does: to one that is owed what waits,
-    /// a response for one, `failed` comes behind that.
-    private func breakBehindLeftovers(_ error: Int32) {
+    /// A FIN was read. An owner that has resumed in this tick gets its leftovers at the tick's end: no end comes before them.
+    internal func endArrived() {
+        if pending.isEmpty { readEnd() } else { seal() }
+    }
+
+    /// The connection broke. An owner for whom bytes wait hears so at once, as a paused one does: to one that is owed them, a response
+    /// for one, `failed` comes behind them.
+    internal func errorArrived(_ error: Int32) {
+        guard !pending.isEmpty else { return fail(brokenBy == 0 ? error : brokenBy) }
         if brokenBy == 0 { breakWriting(error) }
         tellGone()
         if !isClosed { failLater(error) }

@@ -209,8 +209,8 @@ public class HTTP2Session {
                 if count < 0 { _ = fail(.memory, "no frame can be written (\(count))") }
                 return
             }
-            // SAFETY: as many bytes are there.
             makeRoom(for: count)
+            // SAFETY: as many bytes are there.
             unsafe output.append(Span(_unsafeStart: bytes, count: count))
         }
     }
@@ -466,8 +466,8 @@ public class HTTP2Session {
     /// Returns false where enough waits to be sent.
     fileprivate final func write(_ id: Int32, frameHead: Bytes, _ count: Int) -> Bool {
         guard output.count < Self.highWatermark else { return false }
-        unsafe makeRoom(for: frameHead.buffer.count + count)
         // SAFETY: as in `field`.
+        unsafe makeRoom(for: frameHead.buffer.count + count)
         unsafe output.append(Span(_unsafeElements: frameHead.buffer))
         guard let stream = find(id) else { return true }
         stream.move(count, to: &output)

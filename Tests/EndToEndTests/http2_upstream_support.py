@@ -11,6 +11,11 @@ from lifecycle_support import wait_until
 ROUTES = '  - { name: plain, match: "/*", upstream: app }\n'
 
 
+def repeat(exchange):
+    exchange.read_body()
+    exchange.answer(body=exchange.received.fields.get("x-id", "ok").encode())
+
+
 class HTTP2ServerTestCase(unittest.TestCase):
     """Each test has servers of its own, and a proxy in front of them that stops with 0."""
 

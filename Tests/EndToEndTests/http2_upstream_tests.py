@@ -10,16 +10,11 @@ import time
 from harness import DEADLINE, FORM, Closed, free_port, select_nothing
 from http2_client import CANCEL, DATA, INTERNAL_ERROR, LAST_OF_ALL, MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM, HTTP2Client, window_update
 from http2_upstream import HTTP2Upstream
-from http2_upstream_support import ROUTES, HTTP2ServerTestCase
+from http2_upstream_support import ROUTES, HTTP2ServerTestCase, repeat
 from lifecycle_support import reload, wait_until
 
 KIB = 1 << 10
 MIB = 1 << 20
-
-
-def repeat(exchange):
-    exchange.read_body()
-    exchange.answer(body=exchange.received.fields.get("x-id", "ok").encode())
 
 
 class StreamsTests(HTTP2ServerTestCase):

@@ -103,12 +103,7 @@ class LogFieldTests(ProxyTestCase):
             fields = [*options.pop("fields", ()), f"X-Request-Id: {number}"]
             client.request(method, target, *arguments, fields=fields, **options)
             client.response()
-        count = 1
-        while True:
-            for line in self.recast.log_lines(count):
-                if line["request_id"] == number:
-                    return line
-            count += 1
+        return self.recast.log_entry(number)
 
     def test_a_conversion_is_told_with_its_times_and_parts(self):
         line = self.line("POST", "/convert", "a=1&b=2", FORM)

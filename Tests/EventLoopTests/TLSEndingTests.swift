@@ -61,6 +61,42 @@ import Testing
         }
     }
 
+    /// Another connection's bytes let it read on, in the tick in which the end is there, too; as in `StreamEnding`.
+    @Test(arguments: [false, true]) func `no end comes before what an owner has left who reads on`(_ isReset: Bool)
+        throws
+    {
+        try withRelayedPair { pair, relay in
+            let (near, far) = try tcpPair()
+            let (probe, other) = (pair.atClient.probe, Probe())
+            let otherStream = Stream(loop: pair.loop, descriptor: near, handler: other)
+            var events: [String] = []
+            probe.onReceived = { bytes, stream in
+                events.append("received \(bytes.count)")
+                // Once more it isn't ready, and then it takes all.
+                guard events.count <= 2 else { return bytes.count }
+                stream.pauseReading()
+                put("x", to: far)
+                guard events.count == 1 else { return 0 }
+                relay.cutClient(reset: isReset)
+                return 2
+            }
+            other.onReceived = { bytes, _ in
+                pair.client.resumeReading()
+                return bytes.count
+            }
+            probe.onEnded = { _ in events.append("ended") }
+            probe.onFailed = { _ in events.append("failed") }
+            pair.server.write("a part")
+            pair.until { events.contains("ended") || events.contains("failed") }
+            #expect(events == ["received 6", "received 4", "received 4", isReset ? "failed" : "ended"])
+            #expect(probe.bytes.text == "a part")
+            #expect(isReset || pair.client.isTruncated)
+            otherStream.close()
+            close(far)
+            other.forget()
+        }
+    }
+
     @Test func `row 52 a reset is an error`() throws {
         try withRelayedPair { pair, relay in
             relay.cutClient(reset: true)

@@ -143,8 +143,7 @@ extension Refusal {
         case .requestTimeout(let isRead): isRead ? 504 : 408
         case .tooManyConnections, .rateLimited: 429
         case .upstream(.unreachable), .upstream(.insecure), .upstream(.otherProtocol), .upstreamClosed, .upstreamReset,
-            .badResponse,
-            .unacceptable, .upstreamBody, .upstreamBodyCut:
+            .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut:
             502
         case .upstream(.timedOut), .upstreamTimeout: 504
         case .upstream, .upstreamRefused: 503

@@ -69,7 +69,7 @@ struct FileRuleReader {
         if context.text(node, what) == FilePolicy.object.rawValue, !policies.contains(.object) {
             // A document's field can be an object that is a file.
             if what != "\"files\"", plan.output.hasFiles, plan.inputs.contains(where: \.hasObjects) { return .object }
-            context.report(node.position, "\(what): \(BodyEncoding.objectFault)")
+            context.report(node.position, "\(what): \(FilePolicy.objectFault)")
             return nil
         }
         return context.word(node, what, among: policies.map(\.rawValue)).flatMap(FilePolicy.init)

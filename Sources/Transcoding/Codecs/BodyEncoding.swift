@@ -63,10 +63,6 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Why a file can't be an object, where a plan or a rule says that it is one.
-    package static let objectFault =
-        "only files of multipart that become \(allCases.filter(\.hasObjects).map(\.rawValue).joined(separator: ", ")) can be objects"
-
     private struct Traits: OptionSet {
         let rawValue: UInt8
 

@@ -60,8 +60,7 @@ extension ConversionPlan {
             }
             let isObjectRead = output.hasFiles && inputs.contains { !$0.isFlat }
             if rule.policy == .object, !output.hasObjects || !inputs.contains(.multipart), !isObjectRead {
-                report(
-                    "files", BodyEncoding.objectFault, rule.path, setting: "files")
+                report("files", FilePolicy.objectFault, rule.path, setting: "files")
             }
             let isImage = rule.image != nil && rule.source != .object && rule.name == nil
             if rule.source != nil || rule.name != nil, !output.hasFiles, !isImage {
@@ -93,7 +92,7 @@ extension ConversionPlan {
             }
         }
         if !output.hasObjects, fieldDecoding.files == .object || fieldEncoding.files == .object {
-            report("files", BodyEncoding.objectFault, setting: "files")
+            report("files", FilePolicy.objectFault, setting: "files")
         }
         if outputWithoutFiles != nil, inputs.contains(.multipart) {
             for rule in files where rule.policy == .base64 || rule.policy == .object {
@@ -127,11 +126,10 @@ extension ConversionPlan {
         for part in jsonParts where part.segments.count <= path.segments.count && part.overlaps(path) {
             return "parts: { \(part): json }"
         }
+        let arrays = fieldEncoding.writesArraysAsJSON
+        let objects = fieldEncoding.nesting == .json
         for segment in path.segments.dropFirst() {
             // An element of an array, a member of an object, or either.
-            let arrays =
-                fieldEncoding.arrays == .json || fieldEncoding.arrays == .auto && fieldEncoding.nesting == .json
-            let objects = fieldEncoding.nesting == .json
             switch segment {
             case .index where arrays: return "arrays: \(fieldEncoding.arrays.rawValue)"
             case .key where objects, .any where arrays && objects: return "nesting: json"

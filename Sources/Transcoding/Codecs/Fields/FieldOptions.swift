@@ -126,6 +126,12 @@ public enum FilePolicy: String, Hashable, Sendable, CaseIterable {
     case drop
     /// A request with a file is refused with 422.
     case reject
+
+    /// Why a file can't be an object, where a plan or a rule says that it is one.
+    package static let objectFault: String = {
+        let outputs = BodyEncoding.allCases.filter(\.hasObjects).map(\.rawValue).joined(separator: ", ")
+        return "only files of multipart that become \(outputs) can be objects"
+    }()
 }
 
 /// How a percent sign that begins no escape is read in a form.
@@ -224,4 +230,7 @@ public struct FieldEncodingOptions: Hashable, Sendable {
     ///
     /// All but `recast` leave empty arrays and objects out, and write ambiguous names as their library does.
     public init(dialect: Dialect) { self = FieldStyle.of(dialect).bundle }
+
+    /// Whether a whole array goes out as one JSON text.
+    internal var writesArraysAsJSON: Bool { arrays == .json || arrays == .auto && nesting == .json }
 }

@@ -177,7 +177,7 @@ extension Flattener where Target: ~Copyable {
 
     package mutating func beginArray() throws(ConversionError) {
         guard let top = containers.last else { return try beginRootArray() }
-        if jsonLevel > 0 || options.arrays == .json || options.arrays == .auto && options.nesting == .json {
+        if jsonLevel > 0 || options.writesArraysAsJSON {
             try beginJSON()
             return json.beginArray()
         }
