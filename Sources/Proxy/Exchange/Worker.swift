@@ -143,11 +143,13 @@ public final class Worker {
         traceSampler = TraceSampler(settings.tracing)
         copies = ShadowServices(loop: loop, memory: memory, coders: coders, counters: counters.shadow)
         let share = WorkerShare(number: number, of: settings.workers)
+        let spareStreams = http2Spares.streams
         self.current = ConfigurationSnapshot(
             settings: settings,
             pools: settings.upstreams.map {
                 UpstreamPool(
-                    $0, http2: settings.http2, loop: loop, resolver: resolver, counters: counters, worker: share)
+                    $0, http2: settings.http2, spareStreams: spareStreams, loop: loop, resolver: resolver,
+                    counters: counters, worker: share)
             },
             worker: number, rates: shared.rates, copies: copies)
         memoryQueue = MemoryQueue(loop: loop, memory: memory, wait: settings.memory.wait.nanoseconds) {
@@ -317,7 +319,8 @@ public final class Worker {
             old.settings.upstreams.firstIndex(of: upstream).map { old.pools[$0] }
                 .flatMap { keepsHTTP2 || !$0.speaksHTTP2 ? $0 : nil }
                 ?? UpstreamPool(
-                    upstream, http2: settings.http2, loop: loop, resolver: resolver, counters: counters, worker: share)
+                    upstream, http2: settings.http2, spareStreams: http2Spares.streams, loop: loop, resolver: resolver,
+                    counters: counters, worker: share)
         }
         if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
             moveLog(to: change.logSink, settings)

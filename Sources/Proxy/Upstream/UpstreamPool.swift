@@ -19,8 +19,8 @@ final class UpstreamPool {
     let wireLimits = WireLimits()
     /// What is let come on connections of HTTP/2.
     let http2: HTTP2Limits
-    /// Streams of those that are over, for the next ones.
-    let spareStreams = HTTP2StreamSpares()
+    /// The worker's streams of connections of HTTP/2 that are over, for the next ones.
+    let spareStreams: HTTP2StreamSpares
     let settings: UpstreamSettings
     /// What is counted, for this pool and those of the same name before and after a reload.
     let tally: UpstreamTally
@@ -70,15 +70,17 @@ final class UpstreamPool {
 
     /// - Parameters:
     ///   - http2: what servers of HTTP/2 may send before it is taken.
+    ///   - spareStreams: the worker's, which its clients' connections have, too: an upstream that is idle holds nothing.
     ///   - resolver: the worker's, for names without name servers of their own.
     ///   - counters: the worker's.
     ///   - worker: with whom the limits of the settings are shared.
     init(
-        _ settings: UpstreamSettings, http2: HTTP2Limits = HTTP2Limits(), loop: EventLoop, resolver: Resolver,
-        counters: Counters, worker: WorkerShare
+        _ settings: UpstreamSettings, http2: HTTP2Limits, spareStreams: HTTP2StreamSpares, loop: EventLoop,
+        resolver: Resolver, counters: Counters, worker: WorkerShare
     ) {
         self.loop = loop
         self.http2 = http2
+        self.spareStreams = spareStreams
         self.resolver = Self.resolver(of: settings, loop: loop) ?? resolver
         self.settings = settings
         self.tally = counters.upstreams.tally(of: settings.name)

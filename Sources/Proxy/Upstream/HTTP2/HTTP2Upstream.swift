@@ -52,8 +52,8 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     private var responseTrailers = TrailerLines()
     /// Whether some of it came.
     private var isAnswered = false
-    /// Whether its head says that it has no content.
-    private var lacksContent = false
+    /// Whether it is whole with its head, whatever that says and whatever comes behind: it answers HEAD, or its status allows no content.
+    private var endsWithHead = false
     private var isBlocked = false
     private var isTouched = false
     private var awaitsTick = false
@@ -199,7 +199,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         if isComplete, framing == .untilClose {
             framing = exchange.request.capabilities.contains(.framedEnds) ? .none : .length(0)
         }
-        lacksContent = framing.isEmpty
+        endsWithHead = framing == .none || self.head.status == 205
         phase = .body
         pool.tally.count(status: self.head.status, after: pool.loop.now &- begunAt)
         pool.noteResponse(self.head.status, from: endpoint)
@@ -210,7 +210,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         guard let exchange, phase == .body else { return content.count }
         // nghttp2 sees to it where the request was HEAD, or the status 204 or 304, and where a length was told. To a 205 content may
         // come that it mustn't have (RFC 9110 §15.3.6), and which the client's framing has no place for.
-        guard !lacksContent else {
+        guard !endsWithHead else {
             giveUp(stream, .malformed)
             return content.count
         }
@@ -293,9 +293,10 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     func misread(_ error: WireError, on stream: HTTP2Stream) { misread(.wire(error)) }
 
     private func misread(_ fault: ResponseFault) {
+        pool.tally.malformed &+= 1
+        if endBehindHead() { return }
         let (phase, exchange) = (phase, exchange)
         letGo()
-        pool.tally.malformed &+= 1
         if phase == .head { pool.noteFailure(of: endpoint) }
         exchange?.upstreamMisread(fault)
     }
@@ -303,6 +304,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     /// The stream is over before the response was whole, or before the request had gone out.
     private func fail(_ code: HTTP2ErrorCode, isMalformed: Bool) {
         if isMalformed, phase != .done { return misread(.malformed) }
+        if endBehindHead() { return }
         let (phase, exchange) = (phase, exchange)
         letGo()
         guard let exchange else { return }
@@ -327,6 +329,17 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         } else {
             exchange.upstreamGaveUp(.upstreamReset(code.name))
         }
+    }
+
+    /// Ends a response that was whole with its head where its stream fails, or stays open. To a client of HTTP/1 it has been whole since
+    /// then, and its next request may be on its way: as of an upstream of HTTP/1 that sends more than it may, only what comes behind is
+    /// lost. Returns false where the response wasn't whole.
+    private func endBehindHead() -> Bool {
+        guard phase == .body, endsWithHead, let exchange else { return false }
+        phase = .done
+        timer?.cancel()
+        exchange.responseEnded(reusable: false)
+        return true
     }
 
     // MARK: Time
@@ -354,6 +367,12 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
 
     private func timedOut() {
         guard let exchange else { return }
+        if phase == .body, endsWithHead, let stream {
+            stream.handler = nil
+            stream.reset(.cancel)
+            connection.schedule()
+        }
+        if endBehindHead() { return }
         if phase == .body { return exchange.upstreamTimedOut(.upstreamGap) }
         // All that was awaited so far is a 100, which is advice.
         if exchange.machine.expectation == .asked { return exchange.continueRelayed() }
