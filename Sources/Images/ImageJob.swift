@@ -14,7 +14,7 @@ package struct ImageJob: Sendable {
 
     /// The file as it came.
     package let bytes: [UInt8]
-    package let header: ImageHeader
+    package let header: PictureHeader
     /// The format that goes out.
     package let format: ImageFormat
     private let options: recast_image_options
@@ -23,7 +23,7 @@ package struct ImageJob: Sendable {
     /// What becomes of a file by `rule`. Reads the header, and throws what is wrong with it; nothing is allocated before the pixels
     /// were counted.
     package init(_ bytes: [UInt8], rule: ImageRule) throws(ImageFault) {
-        header = try ImageHeader(bytes.span)
+        header = try PictureHeader(bytes.span)
         guard header.pixelCount <= rule.pixels else { throw .tooManyPixels(header.pixelCount) }
         self.bytes = bytes
         format = rule.format ?? header.format
@@ -90,7 +90,7 @@ package struct ImageJob: Sendable {
 
 extension ImageRule {
     /// The size that a picture gets: within all bounds, its proportions kept, never larger than it is.
-    internal func size(of header: ImageHeader) -> (width: Int, height: Int) {
+    internal func size(of header: PictureHeader) -> (width: Int, height: Int) {
         var ratio = 1.0
         func bound(_ side: Int, by most: Int?) {
             if let most, side > most { ratio = min(ratio, Double(most) / Double(side)) }

@@ -1,20 +1,5 @@
 internal import COctets
 
-/// What a run of form text was decoded to.
-@frozen
-public struct DecodedRun: Sendable {
-    /// The index after the last byte that was decoded.
-    public var end: Int
-    /// Whether no byte that was appended is above 0x7F.
-    public var isASCII: Bool
-
-    @inlinable
-    public init(end: Int, isASCII: Bool) {
-        self.end = end
-        self.isASCII = isASCII
-    }
-}
-
 extension ByteStore {
     /// Appends what the bytes from `start` to before `bound` decode to as application/x-www-form-urlencoded: a `+` is a
     /// space, and `%` with two hexadecimal digits the byte that they say.
@@ -24,9 +9,9 @@ extension ByteStore {
     /// each `+` becomes a space, so that only escapes stop it.
     public mutating func append(
         formDecoding bytes: Span<UInt8>, from start: Int, to bound: Int, endingAt end: UInt8 = UInt8(ascii: "&")
-    ) -> DecodedRun {
+    ) -> TextRun {
         precondition(start >= 0 && start <= bound && bound <= bytes.count, "the bounds pass the bytes")
-        var run = DecodedRun(end: start, isASCII: true)
+        var run = TextRun(end: start, isASCII: true)
         // SAFETY: no more bytes are written than read, but for a last block of sixteen, for which there is room. Blocks
         // are loaded only while at + 16 <= bound, digits only while at + 2 < bound, single bytes only below the bound.
         unsafe write(upTo: bound &- start &+ 16) { target in
@@ -77,7 +62,7 @@ extension ByteStore {
                     }
                     if at == first { break }
                 }
-                run = DecodedRun(end: at, isASCII: seen & 0x8080_8080_8080_8080 == 0)
+                run = TextRun(end: at, isASCII: seen & 0x8080_8080_8080_8080 == 0)
                 return to
             }
         }

@@ -4,9 +4,9 @@ extension ByteStore {
     ///
     /// It ends at a quotation mark, at a byte below 0x20, at a backslash that begins no whole escape before the bound, as
     /// that of a lone surrogate, or at the bound, which is at most the count.
-    public mutating func append(textUnescaping bytes: Span<UInt8>, from start: Int, to bound: Int) -> DecodedRun {
+    public mutating func append(textUnescaping bytes: Span<UInt8>, from start: Int, to bound: Int) -> TextRun {
         precondition(start >= 0 && start <= bound && bound <= bytes.count, "the bounds pass the bytes")
-        var run = DecodedRun(end: start, isASCII: true)
+        var run = TextRun(end: start, isASCII: true)
         // SAFETY: no more bytes are written than read, but for a last block of sixteen and a last word of four, for which
         // there is room. Blocks are loaded only while at + 16 <= bound, and every escape is read below the bound only.
         unsafe write(upTo: bound &- start &+ 16) { target in
@@ -52,7 +52,7 @@ extension ByteStore {
                     at &+= escape.length
                     to &+= character.count
                 }
-                run = DecodedRun(end: at, isASCII: seen & 0x8080_8080_8080_8080 == 0)
+                run = TextRun(end: at, isASCII: seen & 0x8080_8080_8080_8080 == 0)
                 return to
             }
         }

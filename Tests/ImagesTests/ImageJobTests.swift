@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Transcoding
 
-@Suite("Images", .enabled(if: ImageHeader.isBuiltIn))
+@Suite("Images", .enabled(if: PictureHeader.isBuiltIn))
 struct ImageJobTests {
     static let formats: [ImageFormat] = ImageFormat.allCases
     static let pairs: [(ImageFormat, ImageFormat)] = ImageFormat.allCases.flatMap { from in
@@ -34,7 +34,7 @@ struct ImageJobTests {
             let made = try ImageSamples.made(source) {
                 ($0.longestSide, $0.width, $0.height, $0.format) = (bounds.0, bounds.1, bounds.2, to)
             }
-            let header = try ImageHeader(made.span)
+            let header = try PictureHeader(made.span)
             #expect(header.format == to)
             #expect((header.width, header.height) == expected)
             let picture = try ImageSamples.pixels(made)
@@ -52,7 +52,7 @@ struct ImageJobTests {
         {
             let source = try ImageSamples.made(PNGSample.png(width, height) { _, _ in [90, 120, 150] }, as: format)
             let made = try ImageSamples.made(source) { $0.longestSide = 100 }
-            let header = try ImageHeader(made.span)
+            let header = try PictureHeader(made.span)
             #expect((header.width, header.height) == expected)
             #expect(Self.near(try ImageSamples.pixels(made).at(0, 0), [90, 120, 150], by: 4))
         }
@@ -67,11 +67,11 @@ struct ImageJobTests {
     func orientation(_ format: ImageFormat, _ orientation: Int) throws {
         let source = try ImageSamples.tagged(
             ImageSamples.quarters(64, 32), format, ImageSamples.exif(UInt8(orientation)))
-        let header = try ImageHeader(source.span)
+        let header = try PictureHeader(source.span)
         #expect((header.width, header.height) == (orientation < 5 ? (64, 32) : (32, 64)))
         for keeps in [true, false] {
             let made = try ImageSamples.made(source) { ($0.width, $0.keepsMetadata) = (16, keeps) }
-            let small = try ImageHeader(made.span)
+            let small = try PictureHeader(made.span)
             #expect((small.width, small.height) == (orientation < 5 ? (16, 8) : (16, 32)))
             let picture = try ImageSamples.pixels(made)
             for corner in 0..<4 {
@@ -85,7 +85,7 @@ struct ImageJobTests {
             // Upright now, and it says so.
             #expect(small.width == picture.width)
             let again = try ImageSamples.made(made) { $0.width = 8 }
-            #expect(try ImageHeader(again.span).width == 8)
+            #expect(try PictureHeader(again.span).width == 8)
         }
     }
 
@@ -102,7 +102,7 @@ struct ImageJobTests {
         #expect(try ImageJob(source, rule: rule).run() == source)
         rule.keepsMetadata = false
         let turned = try ImageJob(source, rule: rule).run()
-        #expect(try ImageHeader(turned.span).height == 30)
+        #expect(try PictureHeader(turned.span).height == 30)
     }
 
     @Test("metadata goes without a pixel being touched", arguments: formats)

@@ -56,7 +56,7 @@ enum ImageSamples {
 
     /// The pixels of a file, by way of a PNG of its own size; four samples each.
     static func pixels(_ bytes: [UInt8]) throws -> (width: Int, height: Int, at: (Int, Int) -> [Int]) {
-        let header = try ImageHeader(bytes.span)
+        let header = try PictureHeader(bytes.span)
         let png = try made(bytes) { ($0.format, $0.keepsMetadata) = (.png, false) }
         let decoded = try decode(png)
         return (

@@ -4,7 +4,7 @@ import Testing
 import Transcoding
 
 /// JPEGs as libraries seldom write them, and senders do.
-@Suite("JPEGs of others", .enabled(if: ImageHeader.isBuiltIn))
+@Suite("JPEGs of others", .enabled(if: PictureHeader.isBuiltIn))
 struct JPEGTests {
     private static func pixel(_ sample: JPEGSample, at x: Int = 4, _ y: Int = 4) throws -> [Int] {
         let made = try ImageSamples.made(sample.bytes) { ($0.longestSide, $0.format) = (8, .png) }

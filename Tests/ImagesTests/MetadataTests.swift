@@ -4,7 +4,7 @@ import Testing
 import Transcoding
 
 /// Where metadata stands that nobody looks for: behind the end, between scans, in parts of a name that isn't known.
-@Suite("Metadata that is dropped", .enabled(if: ImageHeader.isBuiltIn))
+@Suite("Metadata that is dropped", .enabled(if: PictureHeader.isBuiltIn))
 struct MetadataTests {
     private static let canary = Array("GPS!canary".utf8)
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Transcoding
 
 /// The pictures of one worker: how many wait, in which order they are made, who pays, and what becomes of those that nobody waits for.
-@Suite("The queue of pictures", .enabled(if: ImageHeader.isBuiltIn))
+@Suite("The queue of pictures", .enabled(if: PictureHeader.isBuiltIn))
 struct PictureQueueTests {
     /// A queue whose pool has one thread that does nothing until `open`.
     private final class Rig {

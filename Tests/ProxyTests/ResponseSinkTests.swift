@@ -285,11 +285,4 @@ private final class StreamedDownstream: Downstream {
         events.append("answer \(status)")
         return content.count
     }
-
-    func switchProtocols(
-        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
-    ) -> Tunnel {
-        preconditionFailure("a protocol without Upgrade is offered no switch")
-    }
 }

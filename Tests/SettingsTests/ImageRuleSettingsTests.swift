@@ -7,7 +7,7 @@ import Testing
 @testable import Transcoding
 
 /// What `image` says of a file: what is read, and each mistake with its place.
-@Suite("Settings of pictures", .enabled(if: ImageHeader.isBuiltIn))
+@Suite("Settings of pictures", .enabled(if: PictureHeader.isBuiltIn))
 struct ImageRuleSettingsTests {
     private static func route(_ decode: String, _ encode: String, _ file: String) -> (head: String, tail: String) {
         (

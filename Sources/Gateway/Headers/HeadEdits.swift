@@ -108,8 +108,8 @@ package struct HeadEdits: Sendable {
                 appendReplacement(of: index, in: head, to: &lines)
             }
             guard isReplaced || !passes(index, of: head, rules), head.first(named: head.name(index)) == index,
-                !FieldText.isNamed(head.name(index), in: new, before: new.count),
-                !FieldText.isNamed(head.name(index), in: lines.span, before: lines.count)
+                !WrittenLine.isNamed(head.name(index), in: new, before: new.count),
+                !WrittenLine.isNamed(head.name(index), in: lines.span, before: lines.count)
             else { continue }
             change(.remove, head.name(index), Span())
         }
@@ -117,17 +117,17 @@ package struct HeadEdits: Sendable {
         let all = lines.span
         var at = 0
         while at < all.count {
-            let line = FieldText(all, at)
+            let line = WrittenLine(all, at)
             let name = all.extracting(line.name)
             let received = head.first(named: name)
             let staysThere = received.map { passes($0, of: head, rules) && !replaces($0, of: head) } ?? false
             let value = all.extracting(line.value)
-            let isRepeated = FieldText.isNamed(name, in: all, before: at)
+            let isRepeated = WrittenLine.isNamed(name, in: all, before: at)
             at = line.end
             if staysThere || isRepeated {
                 change(.append, name, value)
             } else if let received, head.isOnly(received), head.value(received).isEqual(to: value),
-                !FieldText.isNamed(name, in: all.extracting(at..<all.count), before: all.count - at)
+                !WrittenLine.isNamed(name, in: all.extracting(at..<all.count), before: all.count - at)
             {
                 continue
             } else {
@@ -155,7 +155,7 @@ extension MessageHead {
 }
 
 /// A field line among others, as it is written.
-private struct FieldText {
+private struct WrittenLine {
     let name: Range<Int>
     let value: Range<Int>
     /// Behind its line end.
@@ -172,7 +172,7 @@ private struct FieldText {
     static func isNamed(_ name: Span<UInt8>, in lines: Span<UInt8>, before limit: Int) -> Bool {
         var at = 0
         while at < limit {
-            let line = FieldText(lines, at)
+            let line = WrittenLine(lines, at)
             if lines.extracting(line.name).isEqualIgnoringCase(to: name) { return true }
             at = line.end
         }

@@ -349,13 +349,6 @@ final class Replay: Downstream, StreamSource {
         addFields(&lines)
         return lines.count + content.count
     }
-
-    func switchProtocols(
-        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
-    ) -> Tunnel {
-        preconditionFailure("a replay asks for no other protocol: it has no Upgrade")
-    }
 }
 
 extension Replay: TickTask {

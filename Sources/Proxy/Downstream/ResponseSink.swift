@@ -115,7 +115,10 @@ protocol ResponseSink: AnyObject {
     func answer(
         _ status: Int, isLast: Bool, content: Span<UInt8>, adding addFields: (inout OutputBuffer) -> Void
     ) -> Int
+}
 
+/// What can leave HTTP with the connection that it writes to (RFC 9110 §7.8): HTTP/1's, since HTTP/2 has no upgrade (RFC 9113 §8.6).
+protocol SwitchableSink: ResponseSink {
     /// Tells the client that the upstream has switched protocols as it asked, and leaves HTTP with it: what comes from here on goes
     /// through the tunnel that is returned, to `upstream`.
     ///

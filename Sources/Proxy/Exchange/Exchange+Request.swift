@@ -206,9 +206,9 @@ extension Exchange {
     /// Offers the upstream those protocols that the client asks for and the route allows. A request that has a body, or came
     /// by HTTP/1.0, or asks for h2c wants no upgrade in the first place (R33).
     private func chooseUpgrade(among allowed: [[UInt8]]) {
-        // HTTP/2 has no upgrade (RFC 9113 §8.6).
-        guard request.methodKind == .get, let snapshot, let upstream = route?.upstream,
-            !snapshot.pools[upstream].speaksHTTP2
+        // HTTP/2 has no upgrade (RFC 9113 §8.6), on either side.
+        guard request.methodKind == .get, downstream is any SwitchableSink, let snapshot,
+            let upstream = route?.upstream, !snapshot.pools[upstream].speaksHTTP2
         else { return }
         offeredUpgrades.removeAll(keepingCapacity: true)
         for name in allowed where request.lists(member: name.span, in: .upgrade) { offeredUpgrades.append(name) }

@@ -579,7 +579,7 @@ extension Exchange {
     /// The upstream has switched protocols: tells the client and joins both connections. `first` are the upstream's bytes
     /// behind its head.
     func switched(_ head: borrowing MessageHead, _ connection: UpstreamConnection, _ first: Span<UInt8>) {
-        guard let downstream else { return connection.close() }
+        guard let downstream = downstream as? any SwitchableSink else { return connection.close() }
         // A tunnel has a time of its own, and nothing is sent again.
         deadline?.cancel()
         dropRetryBuffer()

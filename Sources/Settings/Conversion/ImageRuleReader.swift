@@ -56,7 +56,7 @@ struct ImageRuleReader {
 
     /// What can't be with the rest of the conversion.
     private func check(_ node: SettingsNode, of what: String, _ plan: ConversionPlan) {
-        guard ImageHeader.isBuiltIn else {
+        guard PictureHeader.isBuiltIn else {
             return context.report(
                 node.position, "\"image\" of \(what): this program was built without pictures (the trait Images)")
         }

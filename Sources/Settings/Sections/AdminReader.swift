@@ -50,7 +50,7 @@ struct AdminReader {
         guard let text = context.text(node, what) else { return nil }
         if text == "off" { return .some(nil) }
         do throws(AddressFault) {
-            let address = try AddressText.listen(text)
+            let address = try AddressReader.listen(text)
             if case .systemd = address {
                 throw AddressFault(reason: "it has no socket of the service manager's: write an address")
             }

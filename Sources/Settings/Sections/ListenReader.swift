@@ -95,7 +95,7 @@ struct ListenReader {
     private func address(_ node: SettingsNode) -> ListenAddress? {
         guard let text = context.text(node, "\"listen\"") else { return nil }
         do throws(AddressFault) {
-            return try AddressText.listen(text)
+            return try AddressReader.listen(text)
         } catch {
             context.report(node.position, error.reason)
             return nil

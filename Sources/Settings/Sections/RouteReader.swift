@@ -92,12 +92,13 @@ struct RouteReader {
         limits.read(section.part("limits"))
         var timeouts = timeouts
         timeouts.read(section.part("timeouts"))
-        let written = RequestReader(context, values: values).read(section, limits: limits.limits)
+        let written = RequestRuleReader(context, values: values).read(section, limits: limits.limits)
         let shadow = ShadowReader(context, upstreams: upstreamSettings, values: values).read(
             section, request: written, upstream: upstream, lacksUpstream: !forwards && upstreamNode == nil,
             limits: limits.limits)
         let request = shadow.request
-        let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
+        let responses = ResponseRuleReader(context, variables: match?.path.variables).read(
+            section, limits: limits.limits)
         let verification = VerifyReader(context).read(section, limit: limits.signedLimit)
         let authorization = AuthorizeReader(context).read(section)
         let signing = SignReader(context).read(section, limit: limits.signedLimit)

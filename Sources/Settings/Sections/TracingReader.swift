@@ -125,7 +125,7 @@ enum CollectorText {
         }
         let hasPort = authority.last != "]" && authority.lastIndex(of: ":") != nil
         if !hasPort { authority += isSecure ? ":443" : ":80" }
-        guard case .tcp(let host, let port) = try AddressText.upstream(authority), let port = UInt16(exactly: port)
+        guard case .tcp(let host, let port) = try AddressReader.upstream(authority), let port = UInt16(exactly: port)
         else { throw AddressFault(reason: "\"\(text)\" is no URL: write one, \(example)") }
         var target = String(rest[end...])
         if target.isEmpty || target == "/" { target = standardPath }

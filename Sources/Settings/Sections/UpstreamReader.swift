@@ -116,7 +116,7 @@ struct UpstreamReader {
         (context.elements(node, "\"servers\"") ?? []).compactMap { element in
             guard let text = context.text(element, "\"servers\"") else { return nil }
             let hasPort = text.hasPrefix("[") ? !text.hasSuffix("]") : text.contains(":")
-            if case .tcp(let host, let port)? = try? AddressText.upstream(hasPort ? text : "\(text):53"),
+            if case .tcp(let host, let port)? = try? AddressReader.upstream(hasPort ? text : "\(text):53"),
                 host.contains(":") || host.allSatisfy({ $0.isNumber || $0 == "." })
             {
                 return .tcp(host: host, port: port)
@@ -133,7 +133,7 @@ struct UpstreamReader {
         for element in elements {
             guard let text = context.text(element, "the address of \(what)") else { continue }
             do throws(AddressFault) {
-                let address = try AddressText.upstream(text)
+                let address = try AddressReader.upstream(text)
                 if addresses.contains(address) {
                     context.report(element.position, "\(what) has the address \(address) twice")
                 } else {

@@ -446,7 +446,7 @@ struct VerifyReader {
         fetching.authorities = files.path(part, "ca", .authorities)
         if let node = part.take("address"), let text = context.text(node, "\"address\"") {
             do throws(AddressFault) {
-                guard case .tcp(let host, let port) = try AddressText.upstream(text) else {
+                guard case .tcp(let host, let port) = try AddressReader.upstream(text) else {
                     throw AddressFault(reason: "a server that is asked by HTTPS has a name or an address, and a port")
                 }
                 fetching.host = host

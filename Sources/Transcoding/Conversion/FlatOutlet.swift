@@ -79,14 +79,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
         spelled.append(contentsOf: name.segment(0))
         for index in 1..<max(1, count) {
             if name.kind(index) == .key {
-                if nesting == .dots, name.segment(index).canonicalIndex == nil {
-                    spelled.append(UInt8(ascii: "."))
-                    spelled.append(contentsOf: name.segment(index))
-                } else {
-                    spelled.append(UInt8(ascii: "["))
-                    spelled.append(contentsOf: name.segment(index))
-                    spelled.append(UInt8(ascii: "]"))
-                }
+                name.spell(segment: index, nesting, to: &spelled)
             } else if isNumbered {
                 spelled.append(UInt8(ascii: "["))
                 spelled.append(decimal: position(place, above: count - 1 - index))

@@ -96,15 +96,15 @@ internal struct MappedName: FieldSegments {
     /// Appends the name in the spelling of `nesting`.
     func spell(_ nesting: NestingStyle, to name: inout ByteStore) {
         name.append(contentsOf: segment(0))
-        for index in 1..<max(1, segmentCount) {
-            if nesting == .dots, kind(index) == .key {
-                name.append(UInt8(ascii: "."))
-                name.append(contentsOf: segment(index))
-            } else {
-                name.append(UInt8(ascii: "["))
-                name.append(contentsOf: segment(index))
-                name.append(UInt8(ascii: "]"))
-            }
-        }
+        for index in 1..<max(1, segmentCount) { spell(segment: index, nesting, to: &name) }
+    }
+
+    /// Appends one of the segments behind the first. Elements of arrays stand in brackets with dots, too, as qs' `allowDots` has it.
+    func spell(segment index: Int, _ nesting: NestingStyle, to name: inout ByteStore) {
+        let text = segment(index)
+        let isDotted = nesting == .dots && kind(index) == .key && text.canonicalIndex == nil
+        name.append(isDotted ? UInt8(ascii: ".") : UInt8(ascii: "["))
+        name.append(contentsOf: text)
+        if !isDotted { name.append(UInt8(ascii: "]")) }
     }
 }

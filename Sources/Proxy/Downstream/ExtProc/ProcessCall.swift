@@ -611,13 +611,6 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         return count
     }
 
-    func switchProtocols(
-        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
-    ) -> Tunnel {
-        preconditionFailure("a data plane changes protocols itself")
-    }
-
     // MARK: The stream and the connection
 
     func drained(_ stream: HTTP2Stream) {

@@ -4,7 +4,7 @@ internal import HTTPWire
 internal import Octets
 
 /// How HTTP/1 writes a response: its head, the framing of its content (RFC 9112 §6), and what it says of the connection.
-extension DownstreamConnection: Downstream {
+extension DownstreamConnection: Downstream, SwitchableSink {
     var isFull: Bool { stream.isAboveHighWatermark }
     var queued: Int { stream.queued }
 

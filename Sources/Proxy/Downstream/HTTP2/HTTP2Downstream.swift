@@ -236,13 +236,6 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         return count
     }
 
-    func switchProtocols(
-        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
-    ) -> Tunnel {
-        preconditionFailure("a request of HTTP/2 can't ask for another protocol (RFC 9113 §8.6)")
-    }
-
     private func sendHead() {
         guard status != 0 else { return }
         stream.respond(status, &lines, hasContent: hasContent)

@@ -790,7 +790,7 @@ extension Form.Decoder {
 
     /// Decodes a value into `decoded`, up to its end or as far as it can be, where that is within what is read at one go. Of a longer
     /// one only the first bytes are decoded: it is read again.
-    private mutating func decodeWhole(_ input: Span<UInt8>, from start: Int) -> DecodedRun {
+    private mutating func decodeWhole(_ input: Span<UInt8>, from start: Int) -> TextRun {
         let bound = min(input.count, start + Self.wholeValue)
         let near = min(bound, start + Self.shortValue)
         decoded.removeAll()
@@ -800,7 +800,7 @@ extension Form.Decoder {
                 || Scan.firstIndex(of: UInt8(ascii: "&"), in: input.extracting(run.end..<bound), from: 0) != nil
         else { return run }
         let rest = decoded.append(formDecoding: input, from: run.end, to: bound)
-        return DecodedRun(end: rest.end, isASCII: run.isASCII && rest.isASCII)
+        return TextRun(end: rest.end, isASCII: run.isASCII && rest.isASCII)
     }
 
     /// Gives the pair that was kept to the sink as far as it is there: its value goes on.

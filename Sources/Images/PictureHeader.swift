@@ -2,7 +2,7 @@ internal import CImages
 package import Transcoding
 
 /// What the header of a picture says. Nothing is decoded for it.
-package struct ImageHeader: Sendable {
+package struct PictureHeader: Sendable {
     internal let stored: recast_image_header
     /// The format that it came in.
     package let format: ImageFormat

@@ -3,7 +3,7 @@ internal import Proxy
 internal import Transcoding
 
 /// Reads what a route does with responses: `response: xml -> json`, one rule, or a list of rules.
-struct ResponseReader {
+struct ResponseRuleReader {
     private let context: ReadingContext
     /// The variables of the route's path.
     private let variables: [String?]?

@@ -1,7 +1,7 @@
 public import Proxy
 
 /// Addresses as the settings write them: `127.0.0.1:8080`, `[::1]:8080`, `app.internal:3000`, `unix:/run/app.sock`.
-enum AddressText {
+enum AddressReader {
     /// Where to listen: an address literal, or `localhost` for 127.0.0.1; port 0 lets the kernel pick.
     static func listen(_ text: String) throws(AddressFault) -> ListenAddress {
         if let path = try unixPath(text) { return .unix(path: path) }
@@ -124,6 +124,6 @@ extension ListenAddress {
     /// Reads an address to listen on as the settings write it: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`,
     /// `unix:/run/recast.sock`, `systemd:web`.
     public init(parsing text: String) throws(AddressFault) {
-        self = try AddressText.listen(text)
+        self = try AddressReader.listen(text)
     }
 }

@@ -3,7 +3,7 @@ internal import Proxy
 internal import Transcoding
 
 /// Reads what a route does with request bodies: `request: form -> json`, or the long form.
-struct RequestReader {
+struct RequestRuleReader {
     private let context: ReadingContext
     private let values: RequestValueReader
 
