@@ -216,9 +216,14 @@ void recast_http2_free(recast_http2 *own) {
     free(own);
 }
 
-int recast_http2_read(recast_http2 *own, const uint8_t *bytes, size_t count) {
+recast_http2_fault recast_http2_read(recast_http2 *own, const uint8_t *bytes, size_t count) {
     ssize_t used = nghttp2_session_mem_recv(own->session, bytes, count);
-    return used < 0 ? (int)used : 0;
+    if (used >= 0) return RECAST_HTTP2_NO_FAULT;
+    switch (used) {
+    case NGHTTP2_ERR_NOMEM: return RECAST_HTTP2_NO_MEMORY;
+    case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS: return RECAST_HTTP2_CONTINUATIONS;
+    default: return RECAST_HTTP2_NO_FRAMES;
+    }
 }
 
 ptrdiff_t recast_http2_next(recast_http2 *own, const uint8_t **bytes) {

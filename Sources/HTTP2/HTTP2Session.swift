@@ -145,7 +145,14 @@ public class HTTP2Session {
         }
         if !gathering.isEmpty { deliverGathered() }
         if let failure { throw failure }
-        guard result == 0 else { throw fail(.rule, "its bytes are no frames of HTTP/2 (\(result))") }
+        switch result {
+        case RECAST_HTTP2_NO_FAULT: break
+        case RECAST_HTTP2_CONTINUATIONS:
+            terminate(.enhanceYourCalm)
+            throw fail(.excess, "more than 8 CONTINUATION frames behind a head")
+        case RECAST_HTTP2_NO_MEMORY: throw fail(.memory, "no memory for what it sent")
+        default: throw fail(.rule, "its bytes are no frames of HTTP/2")
+        }
     }
 
     /// Brings what frames of one read have brought of a stream in one piece: most of what follows costs as much for a frame as for
@@ -555,8 +562,11 @@ internal struct Nuisance {
     static let response = 16
     /// Windows of frames that are on their way at once, at most.
     static let mostWindows = 1 << 16
-    /// Bytes of content that pay for one frame, and for the window of a stream and that of the connection.
+    /// Bytes of content that pay for one frame.
     static let bytes = 1024
+    /// Bytes of content that were sent for each window that may be given back: who reads gRPC gives back that of the stream and that of
+    /// the connection for each message, of which hundreds go into one frame here, and the smallest has five bytes.
+    static let bytesOfWindow = 2
 
     private var left = most
     private var unpaid = 0
@@ -606,8 +616,8 @@ internal struct Nuisance {
     mutating func noteSent(_ count: Int) {
         pay(forContent: count)
         owed += count
-        windows = min(windows + 2 * (owed / Self.bytes), Self.mostWindows)
-        owed %= Self.bytes
+        windows = min(windows + owed / Self.bytesOfWindow, Self.mostWindows)
+        owed %= Self.bytesOfWindow
     }
 }
 

@@ -6,11 +6,12 @@ public protocol ServerSessionOwner: AnyObject {
     /// A request's head has come, checked; content follows unless it says that there is none. The owner takes the head, by a swap
     /// with one of its own, and sets the stream's handler.
     func began(_ stream: HTTP2Stream, _ head: inout MessageHead)
-    /// A request's head came that can't be taken, for this reason. The owner answers it.
-    func refused(_ stream: HTTP2Stream, _ error: WireError)
+    /// A request's head came that can't be taken, for this reason. The owner answers it. What was read of the head, its request line
+    /// above all, is there for a log, and may be taken as in `began`; nothing else is to be done by it.
+    func refused(_ stream: HTTP2Stream, _ error: WireError, _ head: inout MessageHead)
     /// A request's head came that breaks a rule of HTTP/2, for which the stream is being reset (RFC 9113 §8.1.1): nobody is to be
-    /// answered. The owner may set the stream's handler, which is told that it is over.
-    func malformed(_ stream: HTTP2Stream)
+    /// answered. The owner may set the stream's handler, which is told that it is over. The head is as in `refused`.
+    func malformed(_ stream: HTTP2Stream, _ head: inout MessageHead)
 }
 
 /// The server's side of a connection: the client begins streams, each with a request's head.
@@ -82,13 +83,27 @@ public final class ServerSession: HTTP2Session {
             try builder.finish(&head, hasContent: !endsStream)
         } catch {
             stream.beginContent(.none, isComplete: endsStream)
-            return owner.refused(stream, error)
+            writeRequestLine()
+            return owner.refused(stream, error, &head)
         }
         stream.beginContent(head.framing, isComplete: endsStream)
         owner.began(stream, &head)
     }
 
-    override internal func refuseHead(of stream: HTTP2Stream) { owner.malformed(stream) }
+    override internal func refuseHead(of stream: HTTP2Stream) {
+        defer { line.removeAll() }
+        writeRequestLine()
+        owner.malformed(stream, &head)
+    }
+
+    /// Has a head that is refused say what came of its request line, of which a log tells, where nothing else has come.
+    private func writeRequestLine() {
+        do throws(WireError) {
+            try beginHead()
+        } catch {
+            // What it has is refused already.
+        }
+    }
 
     override internal func unsent(_ type: UInt8, of stream: HTTP2Stream) {
         // A head that is longer than may be sent.
@@ -140,18 +155,19 @@ private struct RequestLine: ~Copyable {
 
     /// Writes the request line, which pseudo-header fields bring, before the first other field.
     func begin(_ builder: inout HeadBuilder, isSecure: Bool, into head: inout MessageHead) throws(WireError) {
-        // Who ends TLS in front of us says what its own client used; which of both it was, forwarding fields tell.
-        guard scheme.span.isEqual(to: "http") || scheme.span.isEqual(to: "https") else {
-            // CONNECT has none (RFC 9113 §8.5), and is refused for what it is.
-            throw method.span.isEqual(to: "CONNECT") ? HeadBuilder.methodFault : HeadBuilder.schemeFault
-        }
-        guard hasAuthority else {
-            return try builder.beginRequest(
+        // CONNECT has no scheme and no path (RFC 9113 §8.5), and is refused for what it is.
+        if hasAuthority {
+            try builder.beginRequest(
+                method: method.span, isSecure: isSecure, authority: authority.span, path: path.span, version: .http2,
+                into: &head)
+        } else {
+            try builder.beginRequest(
                 method: method.span, isSecure: isSecure, path: path.span, version: .http2, into: &head)
         }
-        try builder.beginRequest(
-            method: method.span, isSecure: isSecure, authority: authority.span, path: path.span, version: .http2,
-            into: &head)
+        // Who ends TLS in front of us says what its own client used; which of both it was, forwarding fields tell.
+        guard scheme.span.isEqual(to: "http") || scheme.span.isEqual(to: "https") else {
+            throw HeadBuilder.schemeFault
+        }
     }
 
     func writeCookie(_ builder: inout HeadBuilder, into head: inout MessageHead) throws(WireError) {

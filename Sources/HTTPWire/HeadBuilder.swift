@@ -166,9 +166,6 @@ public struct HeadBuilder: Sendable {
     /// The error of a request whose scheme is none of HTTP.
     public static var schemeFault: WireError { WireError(.badScheme, at: 0) }
 
-    /// The method can't be served: CONNECT, whose head has other pseudo-header fields (RFC 9113 §8.5).
-    public static var methodFault: WireError { WireError(.methodNotSupported, at: 0) }
-
     /// Ends the head, and checks it as a whole.
     ///
     /// - Parameter hasContent: whether a body follows, where what carries the head says so, as HTTP/2 does; nil where the fields

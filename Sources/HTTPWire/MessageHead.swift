@@ -220,6 +220,18 @@ extension MessageHead {
         get { span(pathRange) }
     }
 
+    /// Has a head that was refused before its end tell the path and the query of a target in origin form, for a log: else they are known
+    /// when the head is whole. Nothing of them was checked.
+    public mutating func settleTarget() {
+        guard pathRange.isEmpty, !targetRange.isEmpty, Int(targetRange.end) <= bytes.count,
+            bytes[Int(targetRange.start)] == UInt8(ascii: "/")
+        else { return }
+        let (start, end) = (Int(targetRange.start), Int(targetRange.end))
+        let mark = Scan.firstIndex(of: UInt8(ascii: "?"), in: bytes.span.extracting(0..<end), from: start)
+        pathRange = ByteRange(start, mark ?? end)
+        queryRange = mark.map { ByteRange($0 + 1, end) }
+    }
+
     /// Whether the target has a `?`.
     public var hasQuery: Bool { queryRange != nil }
 

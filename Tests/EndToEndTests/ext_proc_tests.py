@@ -64,6 +64,11 @@ ROUTES = "".join(f'  - {{ name: "c{number}", match: /c{number}, upstream: app, r
   - {{ name: short-field, match: /short-field, upstream: app, limits: {{ field: 10B }}, request: form -> json }}
   - {{ name: no-null, match: /no-null, upstream: app, request: "json -> form(nulls: reject)" }}
   - {{ name: posts, match: {{ method: POST, path: /posts }}, upstream: app, request: form -> json }}
+  - {{ name: starred, match: "/starred/*", upstream: app, request: form -> json }}
+  - {{ name: free, match: "/free/{{id}}/*", upstream: app, request: form -> json }}
+  - {{ name: keyed, match: "/keyed/{{id}}", upstream: app, request: form -> json, rate_limit: {{ rate: 10/s, key: path.id }} }}
+  - {{ name: put, match: "/put/{{id}}", upstream: app, request: form -> json, response: {{ decode: json, encode: json, map: {{ set: {{ id: "${{path.id}}" }} }} }} }}
+  - {{ name: mapped, match: "/mapped/{{id}}", upstream: app, request: {{ decode: form, encode: json, map: {{ set: {{ id: "${{path.id}}" }} }} }} }}
   - {{ name: tenant, match: {{ host: tenant.example, path: /tenant }}, upstream: app, request: form -> json }}
   - {{ name: plain, match: "/plain*", upstream: app }}
 """
@@ -443,6 +448,17 @@ class RouteTests(ExtProcTestCase):
             message = self.ask("POST", path, b"a=1&b[]=2", FORM, metadata=[("recast-route", "posts")])
             self.assertEqual(message.json, {"a": "1", "b": ["2"]})
             self.assertEqual(message.fields.get(":path"), path)
+
+    def test_a_named_route_whose_path_is_another(self):
+        """Stars and variables that nothing takes are no condition; those that something takes are there, or the call says so."""
+        for name in ("starred", "free"):
+            message = self.ask("POST", "/elsewhere/7", b"a=1", FORM, metadata=[("recast-route", name)])
+            self.assertEqual(message.json, {"a": "1"})
+        self.assertEqual(self.ask("POST", "/rules/7", b"a=1", FORM, metadata=[("recast-route", "rules")]).fields.get("x-id"), "7")
+        for name in ("rules", "keyed", "put", "mapped"):
+            with self.subTest(name):
+                response = self.refusal("POST", "/elsewhere/7", b"a=1", FORM, metadata=[("recast-route", name)])
+                self.assertEqual((response.status, json.loads(response.body)["code"]), (500, "ext_proc_other_path"))
 
     def test_metadata_that_names_no_route_is_an_error_that_says_so(self):
         for name in ("nowhere", "", "POSTS"):

@@ -168,6 +168,16 @@ class CallTests(unittest.TestCase):
         sent = [os.urandom(10_000) for _ in range(300)]
         self.assertEqual(list(self.channel.stream_stream(SERVICE + "both")(iter(sent), timeout=DEADLINE)), sent)
 
+    def test_many_small_messages(self):
+        """Hundreds of them share a frame, and whoever reads them gives windows back for each."""
+        for size in (0, 1, 20):
+            sent = [os.urandom(size) for _ in range(10_000)]
+            beside = self.unary("unary/wait").future(b"", timeout=DEADLINE * 2)
+            self.assertEqual(list(self.channel.stream_stream(SERVICE + "both")(iter(sent), timeout=DEADLINE * 2)), sent)
+            self.service.cancelled.set()
+            self.assertEqual(beside.result(), b"")
+            self.service.cancelled.clear()
+
     def test_an_error_with_details(self):
         with self.assertRaises(grpc.RpcError) as raised:
             self.unary("unary/fail")(b"x", timeout=DEADLINE)
@@ -233,6 +243,50 @@ class ConvertingRouteCallTests(CallTests):
     response: json -> form
     compress: { types: ["*/*"], min: 1B }
 """
+
+
+class QuietCallTests(unittest.TestCase):
+    """Calls whose client has nothing to say for a while."""
+
+    def setUp(self):
+        server, self.service, port = serve()
+        self.addCleanup(lambda: server.stop(None).wait(DEADLINE))
+        self.recast = Recast("  - { name: quiet, match: '/*/up', upstream: app, timeouts: { body_gap: 200ms, gap: 20s },"
+                             " min_rate: { request: 1MiB/s, response: 1MiB/s, grace: 200ms } }\n"
+                             "  - { name: brief, match: '/*/up/echo', upstream: app, timeouts: { body_gap: 20s, gap: 300ms } }\n"
+                             "  - { name: all, match: '/*', upstream: app }\n", {"app": f"{{ http: 2, address: '127.0.0.1:{port}' }}"})
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.stop)
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{self.recast.port}", OPTIONS)
+        self.addCleanup(self.channel.close)
+
+    def wait_a_second(self):
+        """For the deadline of another call."""
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.channel.unary_unary(SERVICE + "unary/wait")(b"", timeout=1)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+        self.assertTrue(self.service.cancelled.wait(DEADLINE))
+        self.service.cancelled.clear()
+
+    def test_neither_a_rate_nor_the_gap_of_bodies_holds(self):
+        def messages():
+            for _ in range(3):
+                yield b"1234"
+                self.wait_a_second()
+
+        self.assertEqual(self.channel.stream_unary(SERVICE + "up")(messages(), timeout=DEADLINE), b"12")
+
+    def test_a_call_on_which_nobody_speaks_is_cut(self):
+        over = threading.Event()
+
+        def messages():
+            yield b"1234"
+            over.wait(DEADLINE)
+
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.channel.stream_unary(SERVICE + "up/echo")(messages(), timeout=DEADLINE)
+        over.set()
+        self.assertIn("body_timeout", raised.exception.details())
 
 
 class DownTests(unittest.TestCase):

@@ -316,6 +316,8 @@ class BombTests(AttackTestCase):
                 head = frame(HEADERS, END_STREAM, 1, first)
                 more = frame(CONTINUATION, 0, 1, piece)
                 self.flood((more if number else head for number in range(20_000)), client=client)
+                if name == "empty":
+                    self.assertEqual([code for _, code in client.goaways], [ENHANCE_YOUR_CALM])
                 self.assertEqual(self.upstream.requests[:-1], [])
                 self.upstream.reset()
 

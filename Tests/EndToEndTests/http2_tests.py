@@ -434,6 +434,31 @@ class ExchangeTests(HTTP2TestCase):
             self.assertEqual(record.interim, [])
         self.assert_untouched()
 
+    def test_the_log_tells_what_was_refused(self):
+        """As of HTTP/1: which request it was, as far as its head can be read."""
+        cases = [
+            ("an expectation", ("POST", "/refused/1?b"), [("expect", "a miracle")], {"status": 417, "query": "*", "host": "client.example"}),
+            ("two hosts", ("PUT", "/refused/2"), [("host", "other.example")], {"status": 400}),
+            ("a field", ("GET", "/refused/3"), [("x", "a\x01b")], {"status": 400}),
+            ("malformed", ("GET", "/refused/4?q=1"), [("connection", "close")], {"status": 400, "query": "q=*"}),
+            ("too long", ("GET", "/refused/5"), [(f"x-{number}", "v") for number in range(200)], {"status": 431}),
+            ("HEAD", ("HEAD", "/refused/6"), [("expect", "a miracle")], {"status": 417}),
+        ]
+        for name, (method, target), fields, expected in cases:
+            with self.subTest(name), self.http2() as client:
+                record = client.over(client.open([*pseudo(method, target), *fields], end=True))
+                self.assertEqual(record.reset is not None, name == "malformed")
+                if name == "HEAD":
+                    self.assertEqual((record.status, bytes(record.body)), (417, b""))
+                path = target.partition("?")[0]
+                lines, line = 0, None
+                while line is None:
+                    lines += 1
+                    line = next((line for line in self.recast.log_lines(lines) if line.get("path") == path), None)
+                self.assertEqual({key: line.get(key) for key in expected}, expected)
+                self.assertEqual((line["method"], line["proto"], line["flags"]), (method, "HTTP/2.0", "BR"))
+        self.assert_untouched()
+
     def test_expect_with_something_else(self):
         with self.http2() as client:
             record = client.over(client.request("POST", fields=[("expect", "a miracle")], body=b"a"))

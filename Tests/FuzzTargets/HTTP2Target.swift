@@ -211,13 +211,13 @@ final class HTTP2Connection: ServerSessionOwner {
         begin(HTTP2Exchange(stream, taken.framing, on: self))
     }
 
-    func refused(_ stream: HTTP2Stream, _ error: WireError) {
+    func refused(_ stream: HTTP2Stream, _ error: WireError, _ head: inout MessageHead) {
         checkBegin(stream)
         if !(400...599).contains(error.status) { note("the status of \(error)") }
         begin(HTTP2Exchange(stream, .none, on: self))
     }
 
-    func malformed(_ stream: HTTP2Stream) {
+    func malformed(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         checkBegin(stream)
         exchanges.append(HTTP2Exchange(stream, .none, on: self))
     }

@@ -100,6 +100,8 @@ struct SentFrame: Equatable {
 final class Recorder: ServerSessionOwner, HTTP2StreamHandler {
     var session: ServerSession!
     var events: [String] = []
+    /// What is known of the request lines of heads that were refused or malformed.
+    var refusedLines: [String] = []
     var streams: [Int32: HTTP2Stream] = [:]
     var content: [Int32: [UInt8]] = [:]
     /// The sizes of the pieces that content came in, and of those that were known to be the last.
@@ -130,16 +132,20 @@ final class Recorder: ServerSessionOwner, HTTP2StreamHandler {
         onRequest(stream)
     }
 
-    func refused(_ stream: HTTP2Stream, _ error: WireError) {
+    func refused(_ stream: HTTP2Stream, _ error: WireError, _ head: inout MessageHead) {
         stream.handler = self
         streams[stream.id] = stream
+        head.settleTarget()
         events.append("\(stream.id) refused \(error.code)")
+        refusedLines.append("\(stream.id) \(text(head.method)) \(text(head.path)) \(head.version.text)")
     }
 
-    func malformed(_ stream: HTTP2Stream) {
+    func malformed(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         stream.handler = self
         streams[stream.id] = stream
+        head.settleTarget()
         events.append("\(stream.id) malformed")
+        refusedLines.append("\(stream.id) \(text(head.method)) \(text(head.path)) \(head.version.text)")
     }
 
     func received(_ bytes: Span<UInt8>, on stream: HTTP2Stream) -> Int {

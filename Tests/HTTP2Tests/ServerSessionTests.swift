@@ -522,8 +522,49 @@ struct ServerSessionTests {
         #expect(frames.map(\.stream) == [1, 3, 5])
         #expect(frames.allSatisfy { $0.number == 1 })
         #expect(recorder.events.filter { $0.hasSuffix("malformed") } == ["1 malformed", "3 malformed"])
+        #expect(recorder.refusedLines == ["1 POST /a HTTP/2.0", "3 GET  HTTP/2.0"])
         #expect(recorder.closings == [1: 1, 3: 1, 5: 1])
         #expect(recorder.events.contains { $0.hasPrefix("7 GET") })
+    }
+
+    @Test("A head that is refused tells what came of its request line, and nothing of another one's")
+    func refusedLines() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1, "PUT", path: "/first?x", ends: true)
+        client.request(3, "HEAD", path: "/expect", fields: [("expect", "wonders")], ends: true)
+        client.request(5, path: "/host", fields: [("host", "b.test")], ends: true)
+        client.request(7, path: "/value", fields: [("x", "a\u{1}b")], ends: true)
+        client.headers(9, [(":method", "CONNECT"), (":authority", "a.test:1")], ends: true)
+        client.headers(11, [(":method", "GET"), (":scheme", "ftp"), (":path", "/scheme")], ends: true)
+        client.request(13, "no method", path: "/method", ends: true)
+        client.request(15, path: "/a#b", ends: true)
+        client.request(17, path: "/last", ends: true)
+        #expect(recorder.read(client))
+        #expect(
+            recorder.refusedLines == [
+                "3 HEAD /expect HTTP/2.0", "5 POST /host HTTP/2.0", "7 POST /value HTTP/2.0", "9 CONNECT  HTTP/2.0",
+                "11 GET /scheme HTTP/2.0", "13   HTTP/2.0", "15 POST /a#b HTTP/2.0",
+            ])
+        #expect(recorder.events.last?.hasPrefix("17 POST /last") == true)
+    }
+
+    @Test(
+        "Eight CONTINUATION frames may be behind a head; more end the connection, which is told why",
+        arguments: [7, 8, 9, 10])
+    func continuations(count: Int) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        let start = client.bytes.count
+        client.request(1, ends: true)
+        // No END_HEADERS.
+        client.bytes[start + 4] &= ~4
+        for number in 1...count { client.frame(9, number == count ? 4 : 0, 1, []) }
+        let isTaken = recorder.read(client)
+        let reasons = recorder.sent().filter { $0.type == 7 }.map(\.number)
+        #expect(isTaken == (count <= 8))
+        #expect(recorder.session.failure?.kind == (count <= 8 ? nil : .excess))
+        #expect(reasons == (count <= 8 ? [] : [11]))
     }
 
     @Test("A stream that is over becomes the next one, with nothing of the first left, unless somebody holds it")
@@ -805,13 +846,13 @@ struct ServerSessionTests {
     }
 
     @Test(
-        "Windows of content that was sent may come late and all at once, two for each KiB of it",
+        "Windows of content that was sent may come late and all at once, two for each message of five bytes",
         arguments: [
-            (0, 0), (Nuisance.bytes - 1, 0), (Nuisance.bytes, 2), (Nuisance.bytes + 1, 2), (2 * Nuisance.bytes, 4),
-            (12 << 20, 24 << 10), (32 << 20, Nuisance.mostWindows), (1 << 30, Nuisance.mostWindows),
+            (0, 0), (1, 0), (2, 1), (3, 1), (5, 2), (16_384, 8192), (128 * 1024 - 1, Nuisance.mostWindows - 1),
+            (128 * 1024, Nuisance.mostWindows), (128 * 1024 + 2, Nuisance.mostWindows), (1 << 30, Nuisance.mostWindows),
         ])
     func lateWindows(bytes: Int, windows: Int) {
-        for size in [bytes, 16 * 1024, 1000] where size > 0 {
+        for size in [bytes, 16 * 1024, 999, 5] where size > 0 && bytes / size < 1 << 20 {
             var nuisance = Nuisance()
             var left = bytes
             while left > 0 {
@@ -920,8 +961,10 @@ private final class Forgetful: ServerSessionOwner, HTTP2StreamHandler {
         stream.pause()
     }
 
-    func refused(_ stream: HTTP2Stream, _ error: WireError) { faults.append("\(stream.id) \(error.code)") }
-    func malformed(_ stream: HTTP2Stream) { faults.append("\(stream.id) malformed") }
+    func refused(_ stream: HTTP2Stream, _ error: WireError, _ head: inout MessageHead) {
+        faults.append("\(stream.id) \(error.code)")
+    }
+    func malformed(_ stream: HTTP2Stream, _ head: inout MessageHead) { faults.append("\(stream.id) malformed") }
     func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int { 0 }
     func held(_ count: Int, on stream: HTTP2Stream) {}
     func contentEnded(_ stream: HTTP2Stream) {}

@@ -57,8 +57,18 @@ recast_http2 *recast_http2_make(
     bool is_client, void *owner, const recast_http2_calls *calls, recast_http2_blocks *blocks, const recast_http2_settings *settings);
 void recast_http2_free(recast_http2 *session);
 
-/* Reads bytes that the peer sent. Returns 0, or why the connection has failed: its last frames can still be written. */
-int recast_http2_read(recast_http2 *session, const uint8_t *bytes, size_t count);
+/* Why a connection has failed. */
+typedef enum {
+    RECAST_HTTP2_NO_FAULT,
+    /* What came are no frames, or not in this state. */
+    RECAST_HTTP2_NO_FRAMES,
+    /* There are more CONTINUATION frames behind a head than are taken. */
+    RECAST_HTTP2_CONTINUATIONS,
+    RECAST_HTTP2_NO_MEMORY,
+} recast_http2_fault;
+
+/* Reads bytes that the peer sent. Where the connection has failed its last frames can still be written. */
+recast_http2_fault recast_http2_read(recast_http2 *session, const uint8_t *bytes, size_t count);
 /* Gives the next bytes that are to be sent, valid until the next call; none where nothing is left for now, which content that
    went through `write` doesn't count among. Returns the count, or a number below 0 where the connection has failed. */
 ptrdiff_t recast_http2_next(recast_http2 *session, const uint8_t **bytes);

@@ -55,6 +55,16 @@ public indirect enum SourceReference: Hashable, Sendable {
         }
     }
 
+    /// Whether a variable of the path is the value or part of it.
+    var readsPath: Bool {
+        switch self {
+        case .path: true
+        case .literalMix(let pieces):
+            pieces.contains { if case .source(let source) = $0 { source.readsPath } else { false } }
+        case .header, .query, .clientAddress: false
+        }
+    }
+
     /// Whether the client's address is the value or part of it.
     var readsClient: Bool {
         switch self {

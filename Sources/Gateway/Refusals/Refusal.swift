@@ -9,6 +9,8 @@ package enum ResponseFault: Error {
     case unexpectedUpgrade
     /// It breaks a rule of HTTP/2 (RFC 9113).
     case malformed
+    /// Its connection of HTTP/2, which others share, was ended because of what the upstream sent there: the sentence says why.
+    case connection(String)
 }
 
 /// Why a response can't be converted before its body is looked at.
@@ -20,6 +22,8 @@ package enum UnacceptableResponse {
 package enum ProcessingFault: Hashable, Sendable {
     /// It names a route that there isn't.
     case unknownRoute
+    /// It names a route that takes variables of its path, and the request's path isn't one of those.
+    case otherPath
     /// It hands content over in a way in which the route can't do its work, which a sentence says.
     case mode(String)
     /// What the route would have to send is longer than this many bytes, which wait in memory in this mode.
@@ -220,6 +224,7 @@ extension Refusal {
             }
         case .upstreamBodyCut: "upstream_body_incomplete"
         case .processing(.unknownRoute): "ext_proc_unknown_route"
+        case .processing(.otherPath): "ext_proc_other_path"
         case .processing(.mode): "ext_proc_mode"
         case .processing(.bodyTooLarge): "limit_ext_proc"
         }
@@ -289,6 +294,7 @@ extension Refusal {
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
         case .badResponse(.unexpectedUpgrade): "the upstream switched protocols, which nobody had asked for"
         case .badResponse(.malformed): "the upstream's response breaks a rule of HTTP/2"
+        case .badResponse(.connection(let reason)): "the upstream's connection of HTTP/2 was ended: \(reason)"
         case .unacceptable(.status): "the upstream answered with a status that the route doesn't accept"
         case .unacceptable(.type): "the upstream answered with a Content-Type that the route doesn't convert"
         case .unacceptable(.coding): "the route converts responses, and this Content-Encoding can't be undone"
@@ -296,6 +302,8 @@ extension Refusal {
         case .upstreamBody(let error): "the body of the upstream's response can't be converted: \(error.reason)"
         case .upstreamBodyCut: "the upstream closed the connection inside the body of its response"
         case .processing(.unknownRoute): "the metadata recast-route names no route"
+        case .processing(.otherPath):
+            "the route that the metadata recast-route names takes variables of its path, which this path doesn't match"
         case .processing(.mode(let reason)): reason
         case .processing(.bodyTooLarge(let limit)):
             "what the body becomes passes the \(limit) bytes that may wait where bodies are processed whole (BUFFERED)"

@@ -50,6 +50,8 @@ public final class Route: Sendable {
     package let forwarding: ForwardingRule
     /// `rewrite`, where a request's path decides what it becomes.
     package let variableRewrite: Rewrite?
+    /// Whether anything that the route does takes a variable of its path.
+    package let readsPath: Bool
     /// Takes those fields of a head away that `signing` makes anew.
     package let signatureEditor: HeaderEditor?
     /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
@@ -91,6 +93,8 @@ public final class Route: Sendable {
         let asks = options.coding.asks && !options.coding.undone.isEmpty
         askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
+        readsPath = Self.readsPath(
+            request, responses, [options.headers.request, options.headers.response], rewrite, options.rateLimit)
         limitsRate = options.rateLimit != nil
         tellsRate = options.rateLimit?.tells == true
         var rules = options.headers
@@ -112,6 +116,20 @@ public final class Route: Sendable {
                 options: options)
         }
         self.shadow = shadow.map { RouteShadow($0, trial: converting) }
+    }
+
+    private static func readsPath(
+        _ request: RequestRule, _ responses: [ResponseRule], _ edits: [HeaderEdits], _ rewrite: Rewrite?,
+        _ rateLimit: RateLimit?
+    ) -> Bool {
+        if rewrite?.takesVariables == true { return true }
+        var values: [SourceReference] = []
+        for case .convert(let conversion) in responses.map(\.action) { values += conversion.sources }
+        for fields in edits { values += (fields.set + fields.add).map { $0.value } }
+        if case .convert(let conversion) = request { values += conversion.sources }
+        if let rewrite { values += rewrite.query.map { $0.value } }
+        if case .value(let key)? = rateLimit?.key { values.append(key) }
+        return values.contains { $0.readsPath }
     }
 
     /// The route with the conversion that it has, or that it tries on copies: what examples and explanations go by.

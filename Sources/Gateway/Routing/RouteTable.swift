@@ -162,12 +162,12 @@ public final class RouteTable: Sendable {
     }
 
     /// The route at `index` for a request that names it, whatever its conditions are: with the variables of its path where the
-    /// request's path matches that; nil where it has some, and the path doesn't.
+    /// request's path matches that; nil where it takes some, and the path doesn't match.
     package func find(at index: Int, for head: borrowing MessageHead) -> Found? {
         let path = head.path
         var search = Search(best: routes.count, only: index)
         if path.count > 0, path[0] == UInt8(ascii: "/") { visit(0, path, from: 1, head, &search) }
-        guard search.best == index || routes[index].match.path.variables.isEmpty else { return nil }
+        guard search.best == index || !routes[index].readsPath else { return nil }
         return Found(route: routes[index], captures: search.captures)
     }
 

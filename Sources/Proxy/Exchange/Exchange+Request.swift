@@ -40,7 +40,6 @@ extension Exchange {
 
     /// Sees that the route takes the request, and begins with it.
     private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
-        downstream?.setRates(times.rates)
         if route.limitsRate { try limitRate(route, snapshot) }
         if let rule = route.authorization { try authorize(rule, route) }
         if route.hasPace { setPace(route) }
@@ -53,6 +52,7 @@ extension Exchange {
             if isCall || route.forwarding.passesTrailers { downstream?.keepTrailers() }
         case .none, .length, .untilClose: break
         }
+        downstream?.setRates(isCall ? times.rates.ofCalls : times.rates)
         passesTrailers = isCall || route.forwarding.passesTrailers
         try checkForwardingRules(route, snapshot, framing: framing)
         if endsHere { return answerOptions(methods(of: route), status: 200) }
@@ -130,7 +130,7 @@ extension Exchange {
         guard let index = snapshot.routes.routes.firstIndex(where: { $0.name.utf8.elementsEqual(name) }) else {
             throw .processing(.unknownRoute)
         }
-        guard let found = snapshot.routes.find(at: index, for: request) else { throw .noRoute }
+        guard let found = snapshot.routes.find(at: index, for: request) else { throw .processing(.otherPath) }
         route = found.route
         captures = found.captures
         times = snapshot.times(of: found.route)
@@ -342,11 +342,11 @@ extension Exchange {
         if machine.isPaused { chargeRequest(leftover: leftover) } else { expectContent() }
     }
 
-    /// Content must come within its time. Of a call that is answered already it need not: its client may listen for as long as the
-    /// server speaks.
+    /// Content must come within its time. A call's messages come when there is something to say: one that neither side has said anything
+    /// on for the gap is cut, and once it is answered its client may listen for as long as the server speaks.
     func expectContent() {
         if isCall, machine.response == .streaming { return }
-        downstream?.expectBody(within: times.bodyGap)
+        downstream?.expectBody(within: isCall ? times.gap : times.bodyGap)
     }
 
     /// Bytes of one slice of the content at most: all of a read where it is sent on as it is, so that it takes one system call

@@ -471,6 +471,7 @@ final class Exchange {
     /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
     func refuseHead(_ refusal: Refusal, on downstream: any Downstream) {
         beginWithoutHead(on: downstream)
+        isCall = request.capabilities.contains(.framedEnds) && request.carriesGRPC
         refuse(refusal)
     }
 
@@ -483,6 +484,7 @@ final class Exchange {
 
     private func beginWithoutHead(on downstream: any Downstream) {
         self.downstream = downstream
+        request.settleTarget()
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
         worker.nextRequestID(into: &requestID)
         if worker.keepsExchanges { beginTap(of: downstream) }

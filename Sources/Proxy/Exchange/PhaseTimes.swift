@@ -54,6 +54,9 @@ struct MinimumRates {
         self.grace = grace
     }
 
+    /// What holds of them for calls of gRPC, whose messages come when there is something to say.
+    var ofCalls: MinimumRates { MinimumRates(request: 0, response: response, grace: grace) }
+
     init(_ rate: RateOptions) {
         request = UInt64(clamping: rate.minimumRequest)
         response = UInt64(clamping: rate.minimumResponse)

@@ -52,6 +52,7 @@ final class UpstreamPool {
     var unresolved: [UpstreamWait] = []
     @safe @exclusivity(unchecked) var budget = RetryBudget()
     var isDispatching = false
+    private var faultLines = LineLimit()
     var isRetired = false
     private var random: UInt64
 
@@ -270,6 +271,12 @@ final class UpstreamPool {
     /// Tells the operator.
     func tell(_ text: String) {
         OperationalLog.logger.warning("upstream \(settings.name): \(text)")
+    }
+
+    /// Tells the operator of a connection of HTTP/2 that was ended because of what its server sent.
+    func tellFault(of endpoint: Endpoint, _ fault: String) {
+        guard let others = faultLines.next(loop.now) else { return }
+        tell("a connection of HTTP/2 with \(endpoint.label) was ended: \(fault)\(others)")
     }
 
     // MARK: The end

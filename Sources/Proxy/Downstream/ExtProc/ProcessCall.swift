@@ -520,7 +520,9 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             mutation.make(change, names.bytes.span, value)
         }
         if let status = start.status { mutation.set(Self.statusName.span, Self.digits(status).span) }
-        if start.length == .none, exchange?.request.methodKind == .head {
+        // Where there would be content, its length is another one: of HEAD, and of a 304 by a route that converts responses.
+        let isOther = head.status == 304 && exchange?.route?.convertsResponses == true
+        if start.length == .none, isOther || exchange?.request.methodKind == .head {
             mutation.remove(Self.contentLength.span)
         }
         responseHead = mutation

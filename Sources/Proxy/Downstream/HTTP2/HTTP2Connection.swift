@@ -159,14 +159,14 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         worker.http2Spares.take(stream, on: self).begin(&head)
     }
 
-    func refused(_ stream: HTTP2Stream, _ error: WireError) {
+    func refused(_ stream: HTTP2Stream, _ error: WireError, _ head: inout MessageHead) {
         noteRequest()
-        worker.http2Spares.take(stream, on: self).refuseHead(.wire(error))
+        worker.http2Spares.take(stream, on: self).refuse(&head, .wire(error))
     }
 
-    func malformed(_ stream: HTTP2Stream) {
+    func malformed(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         noteRequest()
-        worker.http2Spares.take(stream, on: self).noteMalformed()
+        worker.http2Spares.take(stream, on: self).noteMalformed(&head)
     }
 
     /// Begins a call of gRPC's, or answers what is none here.

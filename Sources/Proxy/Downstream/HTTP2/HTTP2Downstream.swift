@@ -79,11 +79,17 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         exchange.begin(on: self)
     }
 
-    func refuseHead(_ refusal: Refusal) { takeExchange().refuseHead(refusal, on: self) }
+    /// Answers a request whose head can't be taken.
+    func refuse(_ head: inout MessageHead, _ refusal: Refusal) {
+        let exchange = takeExchange()
+        swap(&exchange.request, &head)
+        exchange.refuseHead(refusal, on: self)
+    }
 
     /// The head was malformed, so that the stream is reset: the log has it.
-    func noteMalformed() {
+    func noteMalformed(_ head: inout MessageHead) {
         let exchange = takeExchange()
+        swap(&exchange.request, &head)
         exchange.noteMalformedHead(on: self)
         abandon(exchange)
     }

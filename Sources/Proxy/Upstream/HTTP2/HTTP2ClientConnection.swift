@@ -271,6 +271,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
                 speaksHTTP1 ? "it answers by HTTP/1" : session.failure?.reason ?? "it closed the connection at once"
             return abandon(.otherProtocol(why))
         }
+        if let fault { pool.tellFault(of: endpoint, fault) }
         letGo()
     }
 
@@ -289,8 +290,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
 
     /// Whether nothing is sent and nothing is read any more.
     var isOver: Bool { phase == .closed }
-    /// Whether the server broke a rule, which is why requests have failed.
-    var isFaulty: Bool { session.failure != nil }
+    /// What the server did that ended the connection, which is why requests have failed.
+    var fault: String? { session.failure?.reason }
 
     /// Sends the last frame, which says why the connection ends, and fails what is on its way.
     private func letGo() {

@@ -263,7 +263,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
 
     func tickEnded() {
         awaitsTick = false
-        if isRefused { return fail(.refusedStream, isMalformed: false) }
+        if isRefused { return fail(.refusedStream, nil) }
         guard !isBlocked, let stream else { return }
         stream.resume()
         // The window that is free again is to be told: the server may be waiting for nothing else.
@@ -280,7 +280,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             self.stream = nil
             return exchange.upstreamDrained()
         }
-        fail(code, isMalformed: stream.isMalformed || connection.isFaulty)
+        fail(code, stream.isMalformed ? .malformed : connection.fault.map { .connection($0) })
     }
 
     /// The response has a fault that nghttp2 doesn't see.
@@ -301,9 +301,9 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         exchange?.upstreamMisread(fault)
     }
 
-    /// The stream is over before the response was whole, or before the request had gone out.
-    private func fail(_ code: HTTP2ErrorCode, isMalformed: Bool) {
-        if isMalformed, phase != .done { return misread(.malformed) }
+    /// The stream is over before the response was whole, or before the request had gone out; `fault`: because of what the server sent.
+    private func fail(_ code: HTTP2ErrorCode, _ fault: ResponseFault?) {
+        if let fault, phase != .done { return misread(fault) }
         if endBehindHead() { return }
         let (phase, exchange) = (phase, exchange)
         letGo()
