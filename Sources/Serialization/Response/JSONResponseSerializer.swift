@@ -26,7 +26,8 @@ public struct JSONResponseSerializer: ResponseSerializer, Hashable {
     public var emptyBodies = EmptyBodies.anywhere
     /// Whether a first line `)]}',` is taken away from the body.
     public var dropsXSSIPrefix = false
-    /// How the document is read: `duplicates` and `limits` hold.
+    /// How the document is read: `duplicates` and `limits` hold. While `limits.tree` isn't set, it grows with the body, see
+    /// `Limits.tree(forBody:)`.
     public var options = DocumentOptions()
 
     /// A serializer with AFNetworking's rules unless said otherwise.

@@ -7,7 +7,8 @@ internal import Transcoding
 public struct PropertyListResponseSerializer: ResponseSerializer, Hashable {
     /// 200 to 299; `application/x-plist`.
     public var validation = ResponseValidation(acceptableContentTypes: ["application/x-plist"])
-    /// How the document is read: `duplicates` and `limits` hold.
+    /// How the document is read: `duplicates` and `limits` hold. While `limits.tree` isn't set, it grows with the body, see
+    /// `Limits.tree(forBody:)`.
     public var options = DocumentOptions()
 
     /// A serializer of `application/x-plist`.

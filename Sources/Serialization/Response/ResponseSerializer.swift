@@ -104,12 +104,15 @@ extension ResponseSerializer {
         return (mayRead && !isNothing ? body : nil, error)
     }
 
-    /// The result of a body that can't be read: its error outside, that of the status beneath.
+    /// The result of a body that can't be read: its error outside, that of the status beneath. A body that is beyond a limit may be
+    /// what it says it is, so the reason is that limit.
     internal func unreadable<Result>(
         _ cause: ConversionError?, _ reason: String, beneath error: SerializationError?
     ) -> ResponseResult<Result> {
-        ResponseResult(
+        let passed = cause.flatMap { $0.kind == .limit ? "the body is beyond \($0.setting ?? "a limit")" : nil }
+        return ResponseResult(
             value: nil,
-            error: SerializationError(.unreadableBody, reason: reason, underlying: error, conversion: cause))
+            error: SerializationError(
+                .unreadableBody, reason: passed ?? reason, underlying: error, conversion: cause))
     }
 }

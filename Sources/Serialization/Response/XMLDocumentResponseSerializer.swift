@@ -7,7 +7,7 @@ public struct XMLDocumentResponseSerializer: ResponseSerializer, Hashable {
     public var validation = ResponseValidation(acceptableContentTypes: ["application/xml", "text/xml"])
     /// How elements and attributes become a document. See `XML.DecodingOptions`.
     public var options = XML.DecodingOptions()
-    /// What bounds the document. See `Limits`.
+    /// What bounds the document. See `Limits`; while `tree` isn't set, it is what `Limits.tree(forBody:)` says.
     public var limits = Limits()
 
     /// A serializer of `application/xml` and `text/xml`.

@@ -6,7 +6,7 @@ public struct XMLResponseParser: Hashable, Sendable {
     public let bytes: [UInt8]
     /// How the elements become events. See `XML.DecodingOptions`.
     public var options = XML.DecodingOptions()
-    /// What bounds the document. See `Limits`.
+    /// What bounds the document. See `Limits`; while `tree` isn't set, it is what `Limits.tree(forBody:)` says.
     public var limits = Limits()
 
     /// A parser of these bytes, which are not looked at yet.
@@ -14,7 +14,7 @@ public struct XMLResponseParser: Hashable, Sendable {
 
     /// Reads the body and sends its events to `sink`. Throws where the body is not well-formed.
     public func parse<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
-        var decoder = XML.Decoder(options: options, limits: limits)
+        var decoder = XML.Decoder(options: options, limits: limits.forBody(of: bytes.count))
         var at = 0
         // A sink may want a rest between two events; a reader of a whole body at once gives it none.
         while at < bytes.count {
@@ -27,7 +27,7 @@ public struct XMLResponseParser: Hashable, Sendable {
 
     /// Reads the body into a value.
     public func document() throws(ConversionError) -> Value {
-        var builder = ValueBuilder(limits: limits)
+        var builder = ValueBuilder(limits: limits.forBody(of: bytes.count))
         try parse(into: &builder)
         return builder.value ?? .null
     }

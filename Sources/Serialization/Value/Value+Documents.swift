@@ -33,11 +33,19 @@ public struct DocumentOptions: Hashable, Sendable {
     public var xmlDecoding = XML.DecodingOptions()
     /// How members become elements and attributes of XML.
     public var xmlEncoding = XML.EncodingOptions()
-    /// `tree` bounds the memory, `depth` the nesting; see `Limits`.
+    /// `tree` bounds the memory, `depth` the nesting; see `Limits`. A document that is read lies in memory already, so while `tree`
+    /// isn't set, it is what `Limits.tree(forBody:)` says.
     public var limits = Limits()
 
     /// The defaults.
     public init() {}
+
+    /// The options for reading a document of `count` bytes.
+    internal func reading(_ count: Int) -> DocumentOptions {
+        var options = self
+        options.limits = limits.forBody(of: count)
+        return options
+    }
 
     internal var jsonDecoding: JSON.DecodingOptions {
         var decoding = JSON.DecodingOptions()
@@ -62,11 +70,12 @@ public struct DocumentOptions: Hashable, Sendable {
 extension Value {
     /// Reads a whole document.
     ///
-    /// Throws a `ConversionError` that says what is wrong and where: the format's own, or `limit_tree` beyond
-    /// `options.limits.tree`, 1 MiB unless said otherwise.
+    /// Throws a `ConversionError` that says what is wrong and where: the format's own, or one of `options.limits`, as `limit_tree`
+    /// beyond `tree`; while that isn't set, it grows with the document, see `Limits.tree(forBody:)`.
     public init(
         decoding bytes: Span<UInt8>, as format: DocumentFormat = .json, options: DocumentOptions = DocumentOptions()
     ) throws(ConversionError) {
+        let options = options.reading(bytes.count)
         var builder = ValueBuilder(limits: options.limits, duplicates: options.duplicates)
         if format == .form {
             var fields = FieldTreeBuilder(options: options.formDecoding, limits: options.limits)

@@ -69,12 +69,14 @@ public struct ValueDecoder: Sendable {
     ///   - type: the type to make.
     ///   - bytes: the document: UTF-8 for JSON and forms, what the format says for the others.
     ///   - format: the format of the document. For a form, say `ValueDecoder(reading:)`: all it has is text.
-    ///   - options: the options of the format; `limits.tree` bounds the memory, 1 MiB unless said otherwise.
+    ///   - options: the options of the format; `limits.tree` bounds the memory. While it isn't set, it grows with the document, see
+    ///     `Limits.tree(forBody:)`.
     /// - Throws: a `ConversionError` where the bytes are no document, as `Value.init(decoding:as:options:)` does, and a
     ///   DecodingError with the path of what doesn't fit the type.
     public func decode<T: Decodable>(
         _ type: T.Type, from bytes: Span<UInt8>, as format: DocumentFormat, options: DocumentOptions = DocumentOptions()
     ) throws -> T {
+        let options = options.reading(bytes.count)
         let document = DecodedDocument(options.limits, options.duplicates, self, setsAreCollected: false)
         try document.tree.read(bytes, as: format, options: options)
         return try document.decode(type)

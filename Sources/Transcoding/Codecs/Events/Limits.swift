@@ -2,8 +2,13 @@
 public struct Limits: Hashable, Sendable {
     /// Bytes of the body as it arrives, streamed; 100 MiB.
     public var body = 100 * 1024 * 1024
-    /// Bytes of names and values held in a tree; 1 MiB.
-    public var tree = 1024 * 1024
+    /// Bytes of names and values held in a tree; 1 MiB. While it is not set, a body that lies in memory already may make more of
+    /// them; see `tree(forBody:)`.
+    public var tree: Int {
+        get { chosenTree ?? 1024 * 1024 }
+        set { chosenTree = newValue }
+    }
+    private var chosenTree: Int?
     /// Fields of a form, or text parts of a multipart body; 1000 (PHP's and qs' number).
     public var fields = 1000
     /// Bytes of one text field that enters the tree; 64 KiB.
@@ -36,6 +41,24 @@ public struct Limits: Hashable, Sendable {
 
     /// The limits that are there while nothing else is set; each says its number.
     public init() {}
+
+    /// The bytes that the names and values of a whole body of `count` bytes may take, which a program holds in memory: `tree` where
+    /// that is set, else 64 for each byte of the body, and 1 MiB at least.
+    ///
+    /// A value counts 48 beside its text, so JSON, XML, forms and XML property lists never come to 64. What a binary property list
+    /// shares counts as often as it stands somewhere, and is what this bounds.
+    public func tree(forBody count: Int) -> Int {
+        if let chosenTree { return chosenTree }
+        let (bytes, passes) = count.multipliedReportingOverflow(by: 64)
+        return max(tree, passes ? .max : bytes)
+    }
+
+    /// The limits with that of a whole body in the place of `tree`.
+    package func forBody(of count: Int) -> Limits {
+        var limits = self
+        limits.tree = tree(forBody: count)
+        return limits
+    }
 
     /// The segments that a field name may have after its root on input: `keyDepth` where that is set, else what the
     /// dialect's library takes: 64 in PHP (`max_input_nesting_level`), 31 in Rack, 5 in qs, and 32 elsewhere. Beyond it

@@ -1,0 +1,107 @@
+import HTTPTypes
+import Serialization
+import Testing
+import Transcoding
+
+/// What a program holds in memory already is read whatever its size, unless the program says otherwise.
+@Suite("Limits of bodies in memory")
+struct BodyLimitTests {
+    private static func head(_ type: String) -> HTTPResponse {
+        var head = HTTPResponse(status: .ok)
+        head.headerFields[.contentType] = type
+        return head
+    }
+
+    private static func list(_ count: Int, _ element: String = "1") -> [UInt8] {
+        Array(("[" + Array(repeating: element, count: count).joined(separator: ",") + "]").utf8)
+    }
+
+    @Test("Small values by the thousand are read", arguments: [22_000, 1_000_000])
+    func smallValues(count: Int) throws {
+        let body = Self.list(count)
+        let result = JSONResponseSerializer().serialize(Self.head("application/json"), body: body)
+        #expect(try result.get()?.array?.count == count)
+        #expect(try ValueDecoder().decode([Int].self, from: body, as: .json) == Array(repeating: 1, count: count))
+    }
+
+    /// Bodies of which each byte makes as much as one of the format can, as often as it takes to pass 1 MiB.
+    static let densest: [(DocumentFormat, String, String, String)] = [
+        (.json, "[", "0,", "0]"), (.json, "[", "[],", "0]"), (.json, "[", "{},", "[]]"),
+        (.json, "[", #"{"":0},"#, "0]"), (.json, "[", #""","#, "0]"), (.xml, "<a>", "<b/>", "</a>"),
+        (.xml, "<a>", "<b c=''/>", "</a>"), (.propertyList, "<plist><array>", "<true/>", "</array></plist>"),
+        (.propertyList, "<plist><array>", "<array/>", "</array></plist>"), (.form, "", "a&", "a"),
+        (.form, "", "a[]&", "a[]"), (.form, "", "a[][][][][][]&", "b"),
+    ]
+
+    @Test("No byte of a body makes more than it may", arguments: densest.indices)
+    func dense(_ index: Int) throws {
+        let (format, start, piece, end) = Self.densest[index]
+        let body = Array((start + String(repeating: piece, count: 30_000) + end).utf8)
+        var options = DocumentOptions()
+        options.limits.fields = .max
+        _ = try Value(decoding: body, as: format, options: options)
+        _ = try ValueDecoder().decode(Value.self, from: body, as: format, options: options)
+        guard format == .xml else { return }
+        let serializer = XMLDocumentResponseSerializer()
+        #expect(try serializer.serialize(Self.head("text/xml"), body: body).get() != nil)
+    }
+
+    @Test("Property lists are read, XML and binary, whatever their size")
+    func propertyLists() throws {
+        let value = Value.array(Array(repeating: 1, count: 30_000))
+        for format in PropertyList.Format.allCases {
+            var options = DocumentOptions()
+            options.propertyListFormat = format
+            options.limits.tree = .max
+            let body = try value.encoded(as: .propertyList, options: options)
+            let result = PropertyListResponseSerializer().serialize(Self.head("application/x-plist"), body: body)
+            #expect(try result.get() == value)
+            #expect(try ValueDecoder().decode([Int].self, from: body, as: .propertyList).count == 30_000)
+        }
+    }
+
+    @Test("A limit of the program's own holds at n - 1, n and n + 1, also at the number that it has by itself")
+    func ownLimit() {
+        for count in [3, 21_399] {
+            let body = Self.list(count)
+            let cost = Tree.nodeCost + count * (Tree.nodeCost + 1)
+            for limit in [cost - 1, cost, cost + 1] {
+                var serializer = JSONResponseSerializer()
+                serializer.options.limits.tree = limit
+                let result = serializer.serialize(Self.head("application/json"), body: body)
+                #expect((result.value != nil) == (limit >= cost))
+                #expect(result.error?.kind == (limit >= cost ? nil : .unreadableBody))
+                let decoded = try? ValueDecoder().decode(
+                    [Int].self, from: body, as: .json, options: serializer.options)
+                #expect((decoded != nil) == (limit >= cost))
+            }
+        }
+        var limits = Limits()
+        #expect(limits.tree == 1024 * 1024)
+        #expect(limits.tree(forBody: 16_384) == 1024 * 1024)
+        #expect(limits.tree(forBody: 16_385) == 1024 * 1024 + 64)
+        #expect(limits.tree(forBody: .max) == .max)
+        limits.tree = limits.tree
+        #expect(limits.tree(forBody: 1 << 30) == 1024 * 1024)
+        #expect(limits != Limits())
+    }
+
+    @Test("A body beyond a limit is said to be that, and not to be none of its format")
+    func reason() {
+        let deep = Array((String(repeating: "[", count: 129) + String(repeating: "]", count: 129)).utf8)
+        let json = JSONResponseSerializer().serialize(Self.head("text/json"), body: deep).error
+        #expect(json?.reason == "the body is beyond limits.depth")
+        #expect(json?.conversion?.code == "limit_depth")
+        var lists = PropertyListResponseSerializer()
+        lists.options.limits.tree = 10
+        let list = Array("<plist><array><true/></array></plist>".utf8)
+        let error = lists.serialize(Self.head("application/x-plist"), body: list).error
+        #expect(error?.reason == "the body is beyond limits.tree")
+        var documents = XMLDocumentResponseSerializer()
+        documents.limits.tree = 10
+        let document = documents.serialize(Self.head("text/xml"), body: Array("<a><b>0123456789</b></a>".utf8)).error
+        #expect(document?.reason == "the body is beyond limits.tree")
+        let none = JSONResponseSerializer().serialize(Self.head("text/json"), body: Array("{".utf8)).error
+        #expect(none?.reason == "the body is not JSON")
+    }
+}
