@@ -43,6 +43,13 @@ struct MultipartContentTests {
         ("iso-2022-jp", [0x1B, 0x24, 0x42, 0x24, 0x22, 0x1B, 0x28, 0x42, 0x41], "あA"), ("gbk", [0xC4, 0xE3], "你"),
         ("gb18030", [0x94, 0x39, 0xDA, 0x33], "💩"), ("big5", [0xA7, 0x41], "你"), ("euc-kr", [0xB0, 0xA1], "가"),
         ("utf-16le", [0x3D, 0xD8, 0xA9, 0xDC], "💩"), ("utf-16be", [0x00, 0xE9], "é"), ("ibm866", [0x8F], "П"),
+        // A byte order mark decides, at the start alone, and is none of the text.
+        ("utf-16", [0xFE, 0xFF, 0x00, 0x61, 0xD8, 0x3D, 0xDC, 0xA9], "a💩"), ("utf-16", [0xFF, 0xFE, 0x61, 0x00], "a"),
+        ("utf-16", [0x61, 0x00, 0xFF, 0xFE], "a\u{FEFF}"), ("utf-16le", [0xFE, 0xFF, 0x00, 0x61], "a"),
+        ("utf-16be", [0xFF, 0xFE, 0x61, 0x00], "a"), ("utf-16be", [0xFE, 0xFF, 0x00, 0x61, 0xFE, 0xFF], "a\u{FEFF}"),
+        ("utf-16", [0xFE, 0xFF], ""), ("utf-16", [0xFF, 0xFE, 0xFF, 0xFE], "\u{FEFF}"),
+        ("utf-16", [0x3D, 0xD8, 0xA9, 0xDC], "💩"),
+        ("windows-1252", [0xFE, 0xFF], "þÿ"), ("utf-8", Array("\u{FEFF}a".utf8), "\u{FEFF}a"),
         ("macintosh", [0x8E], "é"), ("utf-8", Array("é".utf8), "é"), ("us-ascii", Array("a".utf8), "a"),
     ]
 
@@ -57,6 +64,10 @@ struct MultipartContentTests {
         ("shift_jis", [0xA0], .reject, "!charset_invalid a"),
         ("shift_jis", [0x41, 0x82], .replace, "{\"a\":\"A\u{FFFD}\"}"),
         ("utf-16le", [0x3D, 0xD8], .reject, "!charset_invalid a"),
+        ("utf-16", [0xFE, 0xFF, 0xD8, 0x3D], .reject, "!charset_invalid a"),
+        ("utf-16", [0xFE], .reject, "!charset_invalid a"), ("utf-16", [0xFE], .replace, "{\"a\":\"\u{FFFD}\"}"),
+        ("utf-16", [0xFE, 0xFF, 0xD8, 0x3D, 0x00, 0x61], .replace, "{\"a\":\"\u{FFFD}a\"}"),
+        ("utf-16", [0x00, 0xDC, 0x61, 0x00], .reject, "!charset_invalid a"),
         ("utf-16le", [0x41], .reject, "!charset_invalid a"), ("windows-1253", [0xAA], .reject, "!charset_invalid a"),
         ("windows-1253", [0xAA, 0x41], .replace, "{\"a\":\"\u{FFFD}A\"}"),
         ("windows-1253", [0xAA], .latin1, "{\"a\":\"ª\"}"),
@@ -69,6 +80,15 @@ struct MultipartContentTests {
     func fault(_ index: Int) {
         let (label, bytes, policy, expected) = Self.faults[index]
         #expect(Self.read(Self.body((Self.text(label), bytes))) { $0.invalidUTF8 = policy } == expected)
+    }
+
+    @Test("A mark of one text says nothing of the next one")
+    func marks() {
+        let big: [UInt8] = [0xFE, 0xFF, 0x00, 0x61], little: [UInt8] = [0x62, 0x00]
+        let body = Self.body(
+            (Self.text("utf-16"), big), (Self.text("utf-16"), little), (Self.text("utf-16"), big),
+            (Self.text("utf-16be"), [0x00, 0x63]))
+        #expect(Self.read(body) { _ in } == #"{"a":["a","b","a","c"]}"#)
     }
 
     @Test("charset is for names and for texts that name none; a part's own goes first")

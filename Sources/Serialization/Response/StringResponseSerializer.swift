@@ -5,7 +5,8 @@ internal import Transcoding
 /// Gives a body as text. The counterpart of Alamofire's `StringResponseSerializer`.
 ///
 /// The charset is that of the serializer, else that of the Content-Type, else ISO 8859-1, which every body is. A Content-Type may
-/// name any charset that `Transcoding.Charset` knows.
+/// name any charset that `Transcoding.Charset` knows. A byte order mark in front of a text of UTF-8 or UTF-16 is none of the text, and
+/// says in which order the bytes of UTF-16 are, whatever the Content-Type says.
 public struct StringResponseSerializer: ResponseSerializer, Hashable, Codable {
     /// A charset that all bodies are read in, whatever they say.
     public enum Charset: String, Hashable, Sendable, Codable, CaseIterable {
@@ -43,7 +44,7 @@ public struct StringResponseSerializer: ResponseSerializer, Hashable, Codable {
         let bytes = dropsXSSIPrefix ? EmptyBodies.droppingXSSIPrefix(body) : body
         let text: String?
         switch Charset(rawValue: label) {
-        case .utf8: text = String(validating: bytes, as: UTF8.self)
+        case .utf8: text = Transcoding.Charset.utf8.text(of: bytes.span)
         case .ascii: text = bytes.allSatisfy { $0 < 0x80 } ? String(decoding: bytes, as: UTF8.self) : nil
         case .latin1: text = String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
         case nil:

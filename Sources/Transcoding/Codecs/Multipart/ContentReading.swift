@@ -85,7 +85,7 @@ extension Multipart.Decoder {
         }
         if reading.usesTranscoder, let charset {
             if reading.transcoder?.charset != charset {
-                reading.transcoder = Transcoder(charset, mode: options.transcoderMode)
+                reading.transcoder = Transcoder(charset, mode: options.transcoderMode, readsMarks: true)
             }
             guard let transcoder = reading.transcoder else {
                 throw Multipart.Fault.charset.error(offset: headers.offset, field: head.name.lossyString())

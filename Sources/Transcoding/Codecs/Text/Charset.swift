@@ -2,8 +2,9 @@ internal import Octets
 
 /// A character encoding of the WHATWG Encoding standard, by one of the labels that it lists (§4.2).
 ///
-/// All are there that iconv knows, so without `replacement` and `x-user-defined`. ISO 8859-1 and US-ASCII are read as
-/// windows-1252, and GB2312 and GBK as GB 18030, as that standard has it.
+/// All are there that iconv knows, so without `replacement` and `x-user-defined`. As that standard has it, the labels of ISO 8859-1 and
+/// US-ASCII stand for windows-1252, those of GB2312 and GBK are read as GB 18030, and `utf-16` is `utf-16le`, unless a byte order mark
+/// says otherwise. (`StringResponseSerializer` reads ISO 8859-1 and US-ASCII by themselves.)
 public struct Charset: Hashable, Sendable {
     /// The standard's name of it, in lower case.
     public let name: String

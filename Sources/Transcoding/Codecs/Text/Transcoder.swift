@@ -27,36 +27,79 @@ internal import Octets
 
     let charset: Charset
     private let mode: UTF8Repair.Mode?
+    /// Whether a byte order mark at the start of a text says in which order its bytes are, and is none of it.
+    private let readsMarks: Bool
     private let handle: iconv_t
+    /// That of the other order of bytes, once a mark has asked for it.
+    private var otherHandle: iconv_t?
+    private var isOther = false
+    /// Whether the text begins, and its mark may come.
+    private var awaitsMark: Bool
     /// The bytes of a character that has begun.
     private var carried: [UInt8] = []
 
-    /// Nil when the system can't convert from that charset. Without a `mode`, bytes that are no text are refused.
-    init?(_ charset: Charset, mode: UTF8Repair.Mode?) {
+    /// Nil when the system can't convert from that charset. Without a `mode`, bytes that are no text are refused. With `readsMarks`,
+    /// texts of UTF-16 may begin with a byte order mark, as those that the standard decodes (§6, "decode").
+    init?(_ charset: Charset, mode: UTF8Repair.Mode?, readsMarks: Bool = false) {
         // SAFETY: both names are C strings for the time of the call; the handle is kept until deinit.
         guard let opened = unsafe iconv_open("UTF-8", charset.system), Int(bitPattern: opened) != -1 else {
             return nil
         }
         self.charset = charset
         self.mode = mode
+        self.readsMarks = readsMarks && charset.unitSize == 2
+        awaitsMark = self.readsMarks
         unsafe handle = opened
     }
 
     deinit {
-        // SAFETY: opened in init, used by no other code.
+        // SAFETY: opened here, used by no other code.
         _ = unsafe iconv_close(handle)
+        if let otherHandle = unsafe otherHandle { _ = unsafe iconv_close(otherHandle) }
+    }
+
+    /// The converter of the text at hand.
+    private var current: iconv_t {
+        // SAFETY: both stay open until deinit; `isOther` is true only where the other one is there.
+        isOther ? unsafe otherHandle! : unsafe handle
     }
 
     /// Forgets a text that was begun.
     func restart() {
         carried.removeAll(keepingCapacity: true)
         // SAFETY: without buffers iconv goes back to its first state.
-        _ = unsafe iconv(handle, nil, nil, nil, nil)
+        _ = unsafe iconv(current, nil, nil, nil, nil)
+        isOther = false
+        awaitsMark = readsMarks
+    }
+
+    /// Reads on in what may be a byte order mark, and converts what is none.
+    private func readMark(_ bytes: Span<UInt8>, _ at: inout Int, to output: inout [UInt8]) throws(Invalid) {
+        while carried.count < 2, at < bytes.count {
+            carried.append(bytes[at])
+            at += 1
+        }
+        guard carried.count == 2 else { return }
+        awaitsMark = false
+        guard carried == [0xFE, 0xFF] || carried == [0xFF, 0xFE] else {
+            return try settleCarried(before: at, to: &output)
+        }
+        let isBig = carried[0] == 0xFE
+        carried.removeAll(keepingCapacity: true)
+        guard isBig != (charset.system == "UTF-16BE") else { return }
+        if unsafe otherHandle == nil {
+            // SAFETY: both names are C strings for the time of the call; the handle is kept until deinit.
+            let opened = unsafe iconv_open("UTF-8", isBig ? "UTF-16BE" : "UTF-16LE")
+            guard let opened = unsafe opened, Int(bitPattern: opened) != -1 else { throw Invalid(index: at - 2) }
+            unsafe otherHandle = opened
+        }
+        isOther = true
     }
 
     /// Appends what `bytes` make certain.
     func append(_ bytes: Span<UInt8>, to output: inout [UInt8]) throws(Invalid) {
         var at = 0
+        if awaitsMark { try readMark(bytes, &at, to: &output) }
         while !carried.isEmpty, at < bytes.count {
             carried.append(bytes[at])
             at += 1
@@ -140,7 +183,7 @@ internal import Octets
                 .assumingMemoryBound(to: CChar.self)
             var left = buffer.count
             while left > 0 {
-                let status = unsafe Self.step(handle, &source, &left, to: &output)
+                let status = unsafe Self.step(current, &source, &left, to: &output)
                 if status == 0 { continue }
                 if status == E2BIG { continue }
                 outcome = status == EINVAL ? .cut : .illegal
@@ -156,7 +199,7 @@ internal import Octets
         var left = 0
         var source: UnsafeMutablePointer<CChar>?
         // SAFETY: without a source iconv writes what it keeps of a character that could have gone on.
-        while unsafe Self.step(handle, &source, &left, to: &output) == E2BIG {}
+        while unsafe Self.step(current, &source, &left, to: &output) == E2BIG {}
     }
 
     /// One call, with room for some output. Returns 0 or the error's number.
@@ -183,10 +226,15 @@ internal import Octets
 }
 
 extension Charset {
-    /// The text that bytes are in this charset; nil where they are none, or where this system can't convert from it.
+    /// The text that bytes are in this charset, without a byte order mark of UTF-8 or UTF-16 in front of it; nil where they are none,
+    /// or where this system can't convert from it.
     package func text(of bytes: Span<UInt8>) -> String? {
-        guard !isUTF8 else { return String(validating: bytes.copied(), as: UTF8.self) }
-        guard let transcoder = Transcoder(self, mode: nil) else { return nil }
+        guard !isUTF8 else {
+            let bytes = bytes.copied()
+            let mark = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+            return String(validating: bytes[mark...], as: UTF8.self)
+        }
+        guard let transcoder = Transcoder(self, mode: nil, readsMarks: true) else { return nil }
         var text: [UInt8] = []
         guard (try? transcoder.convert(whole: bytes, to: &text)) != nil else { return nil }
         return String(decoding: text, as: UTF8.self)
