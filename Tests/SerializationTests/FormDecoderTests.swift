@@ -97,6 +97,44 @@ struct FormDecoderTests {
         #expect(failure?.setting == "percent")
     }
 
+    @Test("of two faults the earlier one is told, however the body is cut")
+    func earlierFault() throws {
+        let pieces: [[UInt8]] = [
+            Array("%C3".utf8), Array("%C3%A9".utf8), Array("x".utf8), Array("%zz".utf8), Array("%4".utf8),
+            Array("+".utf8), [0xC3],
+            Array("%82%A0".utf8),
+        ]
+        func options(_ change: (inout FieldDecodingOptions) -> Void) -> FieldDecodingOptions {
+            var options = FieldDecodingOptions()
+            options.percent = .strict
+            change(&options)
+            return options
+        }
+        let readings = [
+            options { _ in }, options { $0.dialect = .rack }, options { $0.dialect = .qs },
+            options { $0.invalidUTF8 = .replace }, options { $0.charsets = [Charset(label: "shift_jis")!] },
+        ]
+        func check(_ body: [UInt8]) {
+            for options in readings {
+                var decoder = Form.Decoder(options: options, limits: Limits())
+                let whole = FieldRecorder.record(.whole(body), with: &decoder).failure
+                for cut in Recut.cuts(of: body) {
+                    decoder.reset()
+                    let failure = FieldRecorder.record(cut, with: &decoder).failure
+                    #expect(failure == whole, "\(ByteString(body)) \(cut), \(options.dialect)")
+                }
+            }
+        }
+        for first in pieces {
+            for second in pieces {
+                for third in pieces { check(Array("h=".utf8) + first + second + third + Array("&a".utf8)) }
+                check(Array("a=1&".utf8) + first + second + Array("=1".utf8))
+            }
+        }
+        let failure = decodeForm(Array("h=%C3x%zz".utf8), options: readings[0]).failure
+        #expect(failure?.code == "form_invalid_utf8" && failure?.offset == 5)
+    }
+
     @Test("a percent sign in a name is an error under strict before the name is known")
     func percentInName() {
         var options = FieldDecodingOptions()

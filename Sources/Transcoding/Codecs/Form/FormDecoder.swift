@@ -205,7 +205,7 @@ extension Form.Decoder {
                 try beginField(hasValue: false, into: &sink)
                 return true
             default:
-                if let byte = try readEscape(input, &at) { try appendToName(byte) }
+                if let byte = try readEscape(input, from: at, &at) { try appendToName(byte) }
             }
         }
         return false
@@ -306,7 +306,7 @@ extension Form.Decoder {
                 at += 1
                 return try sendDecoded(input, from: start, isLast: true, end: stop, into: &sink)
             }
-            if let byte = try readEscape(input, &at) { appendDecoded(byte) }
+            if let byte = try readEscape(input, from: start, &at) { appendDecoded(byte) }
             if at == input.count && !decoded.isEmpty {
                 return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
             }
@@ -439,14 +439,16 @@ extension Form.Decoder {
     }
 
     /// Takes the escape at `at`, or the percent sign alone where it begins none, and returns the byte; nil when the slice
-    /// ends inside, after which `at` is its end.
-    private mutating func readEscape(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) -> UInt8? {
+    /// ends inside, after which `at` is its end. What is in `decoded` was made of the input from `start` on.
+    private mutating func readEscape(
+        _ input: Span<UInt8>, from start: Int, _ at: inout Int
+    ) throws(ConversionError) -> UInt8? {
         switch Escape(input, at: at) {
         case .byte(let byte):
             at += 3
             return byte
         case .literal:
-            if options.percent == .strict { throw Form.Fault.percent.error(offset: consumed + at, field: fieldName) }
+            if options.percent == .strict { throw percentFault(input, from: start, at: at) }
             at += 1
             return UInt8(ascii: "%")
         case .cut:
@@ -455,6 +457,25 @@ extension Form.Decoder {
             at = input.count
             return nil
         }
+    }
+
+    /// The fault of the percent sign at `at`, or the one in front of it of what is decoded and not handed on yet: had the slice ended
+    /// there, that one would have been told.
+    @inline(never)
+    private mutating func percentFault(_ input: Span<UInt8>, from start: Int, at: Int) -> ConversionError {
+        do throws(ConversionError) {
+            if let charsets, state == .value {
+                var bytes = ByteStore()
+                swap(&bytes, &decoded)
+                var text: [UInt8] = []
+                _ = try charsets.value(bytes.span, isLast: false, to: &text, offset: nameOffset, field: head.name)
+            } else if repair == nil, let fault = validator.firstFault(in: decoded, isLast: false) {
+                return invalidValue(at: offset(ofDecoded: fault, in: input, from: start))
+            }
+        } catch {
+            return error
+        }
+        return Form.Fault.percent.error(offset: consumed + at, field: fieldName)
     }
 
     /// Goes on with an escape that the last slice cut. What it gives stands in `decoded`, `carriedDecoded` bytes of it.
