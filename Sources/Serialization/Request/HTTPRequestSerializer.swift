@@ -20,7 +20,9 @@ public struct HTTPRequestSerializer: RequestSerializer, DocumentRequestSerialize
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {
-        try serialize(request, parameters.map { .value($0) })
+        try settings.serialized(request) { head throws(SerializationError) in
+            try serialize(head, parameters.map { .value($0) })
+        }
     }
 
     internal func serialize(

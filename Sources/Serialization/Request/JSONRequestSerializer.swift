@@ -6,7 +6,8 @@ public import Transcoding
 ///
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
 /// Content-Type. Numbers keep their text and members their order; bytes become base64 and dates the text of RFC 3339. A set,
-/// a number that isn't finite and anything but an object or an array at the top are refused with `invalidParameters`.
+/// a number that isn't finite and anything but an object or an array at the top are refused with
+/// `invalidParameters`.
 public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// How the text is laid out.
     public struct WritingOptions: OptionSet, Hashable, Sendable {
@@ -19,7 +20,7 @@ public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerialize
         public static let prettyPrinted = WritingOptions(rawValue: 1)
         /// Members in the order of the bytes of their names.
         public static let sortedKeys = WritingOptions(rawValue: 2)
-        /// `/` stands for itself. Without this option it is written `\/`, as AFNetworking does.
+        /// `/` stands for itself. Without this option it is written `\/`, as AFNetworking and Alamofire do.
         public static let withoutEscapingSlashes = WritingOptions(rawValue: 4)
     }
 
@@ -29,7 +30,7 @@ public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerialize
     public var writingOptions: WritingOptions
 
     /// A serializer with the rules of `dialect` for what goes into the query, and with slashes escaped under `afnetworking`
-    /// and not otherwise unless `writingOptions` are given.
+    /// and `alamofire` and not otherwise, unless `writingOptions` are given.
     public init(dialect: Dialect = .afnetworking, writingOptions: WritingOptions? = nil) {
         settings = RequestSettings(dialect: dialect)
         let foundation = dialect == .afnetworking || dialect == .alamofire
@@ -40,7 +41,9 @@ public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerialize
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {
-        try serialize(request, parameters.map { .value($0) })
+        try settings.serialized(request) { head throws(SerializationError) in
+            try serialize(head, parameters.map { .value($0) })
+        }
     }
 
     internal func serialize(

@@ -9,7 +9,8 @@ public import Transcoding
 /// each stream starts anew with parts from memory and files. It is a value; a copy has the same parts and changes apart.
 ///
 /// In names and filenames `"`, CR and LF are written `%22`, `%0D` and `%0A` (WHATWG HTML); NUL and the other controls are
-/// refused. Nothing a caller puts into a name can become a header field.
+/// refused. Nothing a caller puts into a name can become a header field. A name that would be written as another one of the body
+/// was, as `a"` and `a%22`, is refused with `invalidPart`, but under the dialects `afnetworking` and `alamofire`, which send both.
 public struct MultipartFormData: Sendable {
     /// Bytes of a packet that suit a slow network; see `throttle(packetSize:delay:)`.
     public static let suggestedPacketSize = 16 * 1024
@@ -39,6 +40,7 @@ public struct MultipartFormData: Sendable {
     /// What a stream asks its reader to wait between two packets.
     public private(set) var delay = Duration.zero
 
+    private var names = WrittenNames()
     private let checked: Multipart.Boundary
     private let dialect: Dialect
     /// Whether the caller chose the boundary, who may have chosen one that a body holds.
@@ -54,7 +56,8 @@ public struct MultipartFormData: Sendable {
         self.boundary = String(decoding: boundary.bytes, as: UTF8.self)
     }
 
-    /// A form without parts with a boundary of the caller's: 1 to 70 letters, digits and `'()+_,-./:=?`, or spaces within.
+    /// A form without parts with a boundary of the caller's: 1 to 70 letters, digits and `'()+_,-./:=?`, or spaces within, of which
+    /// none is the first or the last character.
     ///
     /// Throws `invalidBoundary` for another. That no body in memory holds it is checked when a stream is made. `dialect` says
     /// whose heads the parts have.
@@ -64,7 +67,8 @@ public struct MultipartFormData: Sendable {
         self.boundary = boundary
         guard let checked = Self.boundary(of: boundary) else {
             throw SerializationError(
-                .invalidBoundary, reason: "a boundary has 1 to 70 letters, digits and '()+_,-./:=?")
+                .invalidBoundary,
+                reason: "a boundary has 1 to 70 letters, digits and '()+_,-./:=?, and spaces only within")
         }
         self.checked = checked
     }
@@ -117,7 +121,8 @@ extension MultipartFormData {
         try append(Array(text.utf8), name: name)
     }
 
-    /// Appends bytes under a name and a media type of their own, and as a file where there is a filename.
+    /// Appends bytes under a name and a media type of their own, and as a file where there is a filename. Where the type is an empty
+    /// text, a field has no Content-Type, and a file that of bytes that nothing is known of, application/octet-stream.
     public mutating func append(
         _ data: [UInt8], name: String, fileName: String?, mimeType: String
     ) throws(SerializationError) {
@@ -240,6 +245,9 @@ extension MultipartFormData {
     internal mutating func append(_ body: Body, length: Int, checking head: PartHead) throws(ConversionError) {
         var encoder = Multipart.Encoder(boundary: checked, options: FieldEncodingOptions(dialect: dialect))
         try encoder.beginPart(head)
+        if dialect != .afnetworking, dialect != .alamofire, let fault = names.fault(in: head.name) {
+            throw fault.error(field: head.name.lossyString())
+        }
         let delimiter = delimiter(isFirst: true).count
         let header = encoder.output.span.extracting(delimiter..<encoder.output.count).copied()
         parts.append(Part(header: header, body: body, length: length))
@@ -308,7 +316,9 @@ extension MultipartFormData {
     }
 
     private static func boundary(of text: String) -> Multipart.Boundary? {
-        guard !text.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) else { return nil }
+        guard !text.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }),
+            text.utf8.first != ASCII.space
+        else { return nil }
         return try? Multipart.Boundary(
             contentType: Array("multipart/form-data; boundary=\"\(text)\"".utf8).span, limits: Limits())
     }
@@ -355,7 +365,8 @@ extension MultipartFormData {
     /// Writes the whole body into a file, which then has `contentLength` bytes. A file that stands at `path` is replaced.
     ///
     /// The file comes to its place when it is whole. Where anything fails, nothing is left behind and what stood there
-    /// stays. Throws `fileUnwritable`, and as `encode()`.
+    /// stays. It is a new file that its owner alone may read and write (mode 0600), whatever the mode of one that stood there, and
+    /// a symbolic link at `path` is replaced itself, not the file that it leads to. Throws `fileUnwritable`, and as `encode()`.
     public func write(toFile path: String) throws(SerializationError) {
         let stream = try makeStream()
         let writer = try FileWriter(path)

@@ -5,8 +5,8 @@ public import Transcoding
 /// Sends parameters as a property list, application/x-plist. The counterpart of `AFPropertyListRequestSerializer`.
 ///
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
-/// Content-Type. Sets, what else a property list can't hold, and null unless `writingOptions` say otherwise, are refused with
-/// `unwritablePropertyList`.
+/// Content-Type. Sets, what else a property list can't hold, and null unless `writingOptions` say otherwise,
+/// are refused with `unwritablePropertyList`.
 public struct PropertyListRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// Header fields, methods and the form encoding.
     public var settings: RequestSettings
@@ -28,7 +28,9 @@ public struct PropertyListRequestSerializer: RequestSerializer, DocumentRequestS
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {
-        try serialize(request, parameters.map { .value($0) })
+        try settings.serialized(request) { head throws(SerializationError) in
+            try serialize(head, parameters.map { .value($0) })
+        }
     }
 
     internal func serialize(

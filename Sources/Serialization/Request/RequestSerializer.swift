@@ -12,7 +12,8 @@ public protocol RequestSerializer: Sendable {
     /// of the serializer's kind for all others. Default header fields and Content-Type are set where the request lacks them,
     /// Content-Length wherever there is a body.
     ///
-    /// `parameters` of nil are no parameters at all, `.null` is a value.
+    /// `parameters` of nil are no parameters at all, `.null` is a value. In the request's path what may not stand in a URL becomes
+    /// percent escapes, and what is behind a `#` isn't sent, as with the URL of `request(method:url:parameters:headerFields:)`.
     func serialize(_ request: HTTPRequest, parameters: Value?) throws(SerializationError) -> SerializedRequest
 }
 

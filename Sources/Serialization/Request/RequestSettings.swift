@@ -41,6 +41,20 @@ extension RequestSettings {
         }
     }
 
+    /// What `serialize` makes of a request whose path is a target by the rules of URLs; its fragment is kept beside it.
+    internal func serialized(
+        _ request: HTTPRequest,
+        _ serialize: (HTTPRequest) throws(SerializationError) -> SerializedRequest
+    ) throws(SerializationError) -> SerializedRequest {
+        guard let path = request.path else { return try serialize(request) }
+        let (target, fragment) = try RequestURL.target(ofPath: path)
+        var head = request
+        head.path = target
+        var result = try serialize(head)
+        result.fragment = fragment
+        return result
+    }
+
     /// The text of the parameters as a query or form.
     internal func query(
         of parameters: RequestParameters?, for head: HTTPRequest
@@ -104,13 +118,16 @@ extension RequestSettings {
     }
 
     /// Sets the default value of a field; nil takes it away. Throws `invalidHeaderField` for what can't be a name, and for a
-    /// value with a line break or another control.
+    /// value with a line break or another control, or with a space at its start or its end (RFC 9110 §5.5).
     public mutating func setValue(_ value: String?, forHeaderField name: String) throws(SerializationError) {
         guard let field = HTTPField.Name(name) else {
             throw SerializationError(.invalidHeaderField, reason: "the header field's name is not a token")
         }
         if let value, !HTTPField.isValidValue(value) {
-            throw SerializationError(.invalidHeaderField, reason: "the header field's value has a control in it")
+            let ends = [value.utf8.first, value.utf8.last]
+            let hasSpace = ends.contains(ASCII.space) || ends.contains(ASCII.tab)
+            let reason = hasSpace ? "begins or ends with a space" : "has a control in it"
+            throw SerializationError(.invalidHeaderField, reason: "the header field's value \(reason)")
         }
         headerFields[field] = value
     }
@@ -150,20 +167,26 @@ extension RequestSettings {
 
     /// Sets User-Agent to `product/version (comment)`, with `comment` only where there is one.
     ///
-    /// Letters that are not ASCII are left out, as no product token has them. Throws `invalidHeaderField` where nothing is
-    /// left of the product.
+    /// Characters that are not ASCII are left out, as AFNetworking does. Throws `invalidHeaderField` where nothing is left of the
+    /// product, and for what can't stand in a field: in product and version anything but letters, digits and `-_.!#$%&'*+^` or
+    /// the marks `|~` and a backquote, so no spaces; in the comment parentheses, backslashes and controls (RFC 9110 §10.1.5).
     public mutating func setUserAgent(
         product: String, version: String, comment: String? = nil
     ) throws(SerializationError) {
-        let token = { (text: String) in String(decoding: text.utf8.filter(ASCII.isToken), as: UTF8.self) }
-        guard !token(product).isEmpty else {
+        let ascii = { (text: String) in text.utf8.filter { $0 < 0x80 } }
+        let (name, number) = (ascii(product), ascii(version))
+        guard !name.isEmpty, name.allSatisfy(ASCII.isToken), number.allSatisfy(ASCII.isToken) else {
             throw SerializationError(
-                .invalidHeaderField, reason: "a product's name has letters, digits or -_.!#$%&'*+^`|~")
+                .invalidHeaderField, reason: "a product's name and version have letters, digits or -_.!#$%&'*+^`|~")
         }
-        var text = token(product)
-        if !token(version).isEmpty { text += "/" + token(version) }
+        var text = String(decoding: name, as: UTF8.self)
+        if !number.isEmpty { text += "/" + String(decoding: number, as: UTF8.self) }
         if let comment {
-            let plain = comment.utf8.filter { $0 >= 0x20 && $0 < 0x7F && !Array("()\\".utf8).contains($0) }
+            let plain = ascii(comment)
+            guard plain.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && !Array("()\\".utf8).contains($0) }) else {
+                throw SerializationError(
+                    .invalidHeaderField, reason: "a comment has no parentheses, backslashes and controls")
+            }
             text += " (" + String(decoding: plain, as: UTF8.self) + ")"
         }
         headerFields[.userAgent] = text

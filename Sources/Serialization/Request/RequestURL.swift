@@ -46,6 +46,18 @@ internal struct RequestURL {
         }
     }
 
+    /// The target that a request's path is, with its query, and what stood behind a `#`, which is never sent: with escapes as above. A
+    /// control is refused.
+    internal static func target(
+        ofPath path: String
+    ) throws(SerializationError) -> (target: String, fragment: String?) {
+        guard path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw fault("the request's path has a control in it")
+        }
+        guard let mark = path.utf8.firstIndex(of: UInt8(ascii: "#")) else { return (escaped(path), nil) }
+        return (escaped(path[..<mark]), escaped(path[path.utf8.index(after: mark)...]))
+    }
+
     /// Throws unless `authority` is a host and, where there is a colon, a port of at most 65,535 or none (RFC 3986 §3.2.2 and
     /// §3.2.3).
     private static func check(authority: Substring) throws(SerializationError) {

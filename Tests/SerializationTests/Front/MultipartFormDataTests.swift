@@ -379,9 +379,49 @@ struct MultipartFormDataTests {
         #expect(form.isEmpty)
     }
 
+    @Test(
+        "Names that are one to the receiver are refused, but where a library sends both", arguments: Dialect.allCases)
+    func collapsedNames(dialect: Dialect) throws {
+        let sendsBoth = dialect == .afnetworking || dialect == .alamofire
+        for (first, second, isOne) in [
+            ("a\"", "a%22", true), ("a%22", "a\"", true), ("a\n", "a%0d%0a", true), ("a\n", "a\r\n", true),
+            ("a\"", "a\"", false), ("a", "a%22", false), ("a%22", "a%22", false), ("a%20", "a ", false),
+        ] {
+            let isFine = !isOne || sendsBoth
+            var form = MultipartFormData(dialect: dialect)
+            try form.append("1", name: first)
+            try form.append("x", name: "between")
+            let files = form
+            if isFine {
+                try form.append("2", name: second)
+                #expect(form.count == 3)
+            } else {
+                let error = #expect(throws: SerializationError.self) { try form.append("2", name: second) }
+                #expect(error?.kind == .invalidPart && error?.conversion?.code == "multipart_name_collapsed")
+                #expect(form.count == 2)
+            }
+            form = files
+            let result = Result { try form.append([1], name: second, fileName: "f", mimeType: "a/b") }
+            #expect(((try? result.get()) != nil) == isFine)
+            let parameters = Value.object(
+                Value.Object([.init(key: first, value: 1), .init(key: second, value: 2)]))
+            let error: SerializationError?
+            do throws(SerializationError) {
+                var options = FieldEncodingOptions(dialect: dialect)
+                options.nesting = .flat
+                form = MultipartFormData(dialect: dialect)
+                try form.append(parameters: parameters, encoding: options)
+                error = nil
+            } catch let thrown {
+                error = thrown
+            }
+            #expect(error?.conversion?.code == (isFine ? nil : "multipart_name_collapsed"))
+        }
+    }
+
     @Test("A boundary is legal, and in no part in memory")
     func boundaries() throws {
-        for text in ["", "a\r\nb", "a\"b", "é", "a ", String(repeating: "x", count: 71)] {
+        for text in ["", "a\r\nb", "a\"b", "é", "a ", " x", " ", String(repeating: "x", count: 71)] {
             let error = #expect(throws: SerializationError.self) { try MultipartFormData(boundary: text) }
             #expect(error?.kind == .invalidBoundary)
         }

@@ -111,8 +111,25 @@ struct RequestSerializerTests {
     @Test("User-Agent has a product, a version and a comment")
     func userAgent() throws {
         var serializer = serializer
-        try serializer.setUserAgent(product: "Alb\u{fc}m", version: "2.1 beta", comment: "Linux (x)")
-        #expect(serializer.headerFields[.userAgent] == "Albm/2.1beta (Linux x)")
+        try serializer.setUserAgent(product: "Alb\u{fc}m", version: "2.1-beta", comment: "Linux; \u{e9}x")
+        #expect(serializer.headerFields[.userAgent] == "Albm/2.1-beta (Linux; x)")
+        for (product, version, comment) in [
+            ("My App", "1", "x"), ("App", "2.1 beta", "x"), ("A(b)", "1", "x"), ("A/b", "1", "x"), ("A", "1", "(x)"),
+            ("A", "1", "x\\"), ("A", "1", "x\n"), ("A\r\nB: c", "1", "x"),
+        ] {
+            #expect(throws: SerializationError.self) {
+                try serializer.setUserAgent(product: product, version: version, comment: comment)
+            }
+        }
+        #expect(serializer.headerFields[.userAgent] == "Albm/2.1-beta (Linux; x)")
+        for (value, reason) in [
+            (" a ", "begins or ends with a space"), ("a\t", "begins or ends"), ("a\nb", "a control"),
+        ] {
+            let error = #expect(throws: SerializationError.self) {
+                try serializer.setValue(value, forHeaderField: "X-A")
+            }
+            #expect(error?.reason.contains(reason) == true)
+        }
         try serializer.setUserAgent(product: "A", version: "")
         #expect(serializer.headerFields[.userAgent] == "A")
     }
@@ -148,9 +165,31 @@ struct RequestSerializerTests {
         #expect(request.url == "https://h/p?b=2#f")
         #expect(request.head.scheme == "https")
         #expect(request.head.authority == "h")
-        // Somebody may leave one in the target of a request of his own.
-        let head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/p#f")
-        #expect(try serializer.serialize(head, parameters: ["b": 2]).head.path == "/p?b=2#f")
+    }
+
+    @Test(
+        "The path of a request is a target by the rules of URLs, whatever the body is",
+        arguments: [
+            ("/p#f", "/p", "f"), ("/a b#f g", "/a%20b", "f%20g"), ("/a?x=1 2#", "/a?x=1%202", ""),
+            ("/\u{e9}", "/%C3%A9", nil),
+            ("*", "*", nil), ("/100%", "/100%25", nil), ("/p%20q", "/p%20q", nil),
+        ] as [(String, String, String?)])
+    func path(path: String, target: String, fragment: String?) throws {
+        let serializers: [any RequestSerializer] = [
+            HTTPRequestSerializer(dialect: .recast), JSONRequestSerializer(), PropertyListRequestSerializer(),
+        ]
+        for serializer in serializers {
+            var head = HTTPRequest(method: .post, scheme: nil, authority: nil, path: path)
+            let posted = try serializer.serialize(head, parameters: ["b": 2])
+            #expect(posted.head.path == target)
+            #expect(posted.fragment == fragment)
+            head.method = .get
+            let asked = try serializer.serialize(head, parameters: ["b": 2])
+            #expect(asked.head.path == target + (target.contains("?") ? "&" : "?") + "b=2")
+            #expect(asked.fragment == fragment)
+            head.path = "/a\tb"
+            #expect(throws: SerializationError.self) { try serializer.serialize(head, parameters: nil) }
+        }
     }
 
     @Test(

@@ -4,9 +4,11 @@ internal import Octets
 /// an escape looks like stands for itself, so that `a"b` and `a%22b` are one name to their reader.
 ///
 /// Names without a quotation mark, a line end and a percent sign aren't remembered and cost a look at their bytes.
-internal struct WrittenNames {
+package struct WrittenNames: Sendable {
     /// The names by how they are written, with the digits of what looks like an escape in upper case.
     private var names: [[UInt8]: [UInt8]] = [:]
+
+    package init() {}
 
     mutating func removeAll() {
         if !names.isEmpty { names.removeAll() }
@@ -14,7 +16,7 @@ internal struct WrittenNames {
 
     /// `nameCollapsed` where another name of the body is written as this one is.
     @inline(__always)
-    mutating func fault(in name: Span<UInt8>) -> Multipart.Fault? {
+    package mutating func fault(in name: Span<UInt8>) -> Multipart.Fault? {
         if Self.isPlain(name) { return nil }
         return remember(name)
     }
