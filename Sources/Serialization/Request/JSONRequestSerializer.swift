@@ -6,7 +6,7 @@ public import Transcoding
 ///
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
 /// Content-Type. Numbers keep their text and members their order; bytes become base64 and dates the text of RFC 3339. A set,
-/// a number that isn't finite and anything but an object or an array at the top are refused with
+/// a number that isn't finite, two members of one name and anything but an object or an array at the top are refused with
 /// `invalidParameters`.
 public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// How the text is laid out.
@@ -72,6 +72,7 @@ public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerialize
             layout.escapesSlashes = !writingOptions.contains(.withoutEscapingSlashes)
             var spelling = ValueSpelling()
             spelling.sets = .refused
+            spelling.refusesRepeated = true
             spelling.order = writingOptions.contains(.sortedKeys) ? .sorted : .input
             spelling.depth = settings.limits.depth
             switch parameters.asWritten(spelling) {

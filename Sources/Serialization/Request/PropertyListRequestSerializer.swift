@@ -5,7 +5,7 @@ public import Transcoding
 /// Sends parameters as a property list, application/x-plist. The counterpart of `AFPropertyListRequestSerializer`.
 ///
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
-/// Content-Type. Sets, what else a property list can't hold, and null unless `writingOptions` say otherwise,
+/// Content-Type. Sets, two members of one name, what else a property list can't hold, and null unless `writingOptions` say otherwise,
 /// are refused with `unwritablePropertyList`.
 public struct PropertyListRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// Header fields, methods and the form encoding.

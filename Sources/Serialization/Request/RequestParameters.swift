@@ -18,7 +18,11 @@ internal enum RequestParameters {
     /// The parameters where a document is written as it stands, and as a value where the spelling asks for more than the tree
     /// has, or for an error.
     internal func asWritten(_ spelling: ValueSpelling) -> RequestParameters {
-        if case .document(let document) = self, !document.tree.isSpelled(spelling) { return .value(value) }
+        if case .document(let document) = self,
+            spelling.refusesRepeated && document.hasRepeated || !document.tree.isSpelled(spelling)
+        {
+            return .value(value)
+        }
         return self
     }
 

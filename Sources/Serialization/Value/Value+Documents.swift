@@ -16,8 +16,8 @@ public enum DocumentFormat: String, Hashable, Sendable, CaseIterable {
 
 /// How `Value` reads and writes documents.
 public struct DocumentOptions: Hashable, Sendable {
-    /// What happens to a repeated member of an object of JSON or a property list: refused unless said otherwise. `array` is not
-    /// for documents and keeps both, as `keep` does.
+    /// What happens to a repeated member of an object of JSON or a property list: refused unless said otherwise, when it is read and when
+    /// it is written. Under anything else both are written. `array` is not for documents and keeps both, as `keep` does.
     public var duplicates = DuplicatePolicy.reject
     /// The order in which members are written.
     public var order = MemberOrder.input
@@ -291,6 +291,7 @@ extension ValueSpelling {
         order = options.order
         depth = options.limits.depth
         if format == .propertyList { sets = .refused }
+        refusesRepeated = format != .xml && options.duplicates == .reject
     }
 
     /// What the dialect of a form or a multipart body makes of sets and dates.

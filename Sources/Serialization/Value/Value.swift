@@ -9,6 +9,9 @@ public import Transcoding
 ///
 /// Two values are equal when they have the same case and content; numbers when they have the same text, objects when they
 /// have the same members in the same order.
+///
+/// What goes through a value, as `==`, `description`, `removingNulls` and its end, takes room on the stack for each level of nesting: a
+/// thousand are safe on any thread. A document that is read has at most `Limits.depth` of them.
 public enum Value: Hashable, Sendable {
     /// No value. As a parameter of a request: the member is there, and null.
     case null
@@ -50,7 +53,8 @@ extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expressib
     public init(stringLiteral value: String) { self = .string(value) }
     /// An array.
     public init(arrayLiteral elements: Value...) { self = .array(elements) }
-    /// An object with the members in the order they are written. A key may stand there twice: both members are kept.
+    /// An object with the members in the order they are written. A key may stand there twice: both members are kept, for forms, in which
+    /// a name may repeat. JSON and property lists are refused of such an object, see `DocumentOptions.duplicates`.
     public init(dictionaryLiteral elements: (String, Value)...) {
         self = .object(Object(elements.map { Object.Member(key: $0.0, value: $0.1) }))
     }
@@ -136,10 +140,21 @@ extension Value {
         }
     }
 
-    /// The element at `index`: nil where there is none, or where this is no array.
+    /// The element at `index`: nil where there is none, or where this is no array. Setting one that is there replaces it, nil removes it,
+    /// and setting the one behind the last appends it; where there can be no such element, nothing changes.
     public subscript(index: Int) -> Value? {
-        guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
-        return elements[index]
+        get {
+            guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
+            return elements[index]
+        }
+        set {
+            guard case .array(var elements) = self, index >= 0, index <= elements.count else { return }
+            // Not two arrays while one of them changes.
+            self = .null
+            defer { self = .array(elements) }
+            guard index < elements.count else { return elements += newValue.map { [$0] } ?? [] }
+            if let newValue { elements[index] = newValue } else { elements.remove(at: index) }
+        }
     }
 }
 
@@ -210,6 +225,8 @@ internal struct ValueSpelling {
     internal var dates = Dates.events
     /// Whether bytes go out as a file without a filename, so that they stay as they are.
     internal var sendsDataAsFiles = false
+    /// Whether an object with two members of one name is refused, as it is by those who read it.
+    internal var refusesRepeated = false
     /// Open arrays and objects.
     internal var depth = Limits().depth
 }
@@ -280,6 +297,7 @@ extension Value {
             try sink.endArray()
         case .object(let members):
             try Self.check(level, spelling, &place)
+            if spelling.refusesRepeated, members.repeatedName != nil { throw Self.fault(.repeated, &place) }
             try sink.beginObject()
             if spelling.order == .sorted {
                 for member in members.sorted() {
@@ -368,12 +386,18 @@ extension Value {
 
 /// What a `Value` can hold and a format can't carry.
 internal enum ValueFault {
-    case number, set
+    case number, set, text, repeated
 
     internal func error() -> ConversionError {
         switch self {
         case .number: Self.error("value_number", "a number that is not finite can't be written")
         case .set: Self.error("value_set", "a set has no form here; make it an array")
+        case .repeated:
+            Self.error(
+                "value_duplicate",
+                "an object has two members of one name, which its readers refuse; make them one, or set duplicates: keep"
+            )
+        case .text: Self.error("value_number", "a number's text is none of JSON's")
         }
     }
 

@@ -4,7 +4,8 @@ public import Transcoding
 /// Makes a `Value` of the events of a document.
 ///
 /// Bounded by `limits.tree`: every byte of a name or a scalar counts one and every value 48. A decoder has checked the depth and
-/// the order of the events; an end or a name where there can be none is refused with `event_order`.
+/// the order of the events; an end or a name where there can be none is refused with `event_order`, and a number whose text is none
+/// of JSON's with `value_number`.
 public struct ValueBuilder: EventSink {
     /// An open array or object.
     private struct Level {
@@ -83,6 +84,7 @@ public struct ValueBuilder: EventSink {
     /// See `EventSink`.
     public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
         try charge(text.count)
+        guard text.isJSONNumber else { throw ValueFault.text.error() }
         put(.number(Value.Number(unchecked: text.lossyString())))
     }
 

@@ -17,7 +17,8 @@ public import Transcoding
 /// ```
 public struct ValueDecoder: Sendable {
     /// Makes an instance of a type that knows no better, as `Foundation.Date`; nil where the type's own way is right; an
-    /// error ends the decoding. It is asked for every value, so a document is decoded faster without one.
+    /// error ends the decoding, and so does an instance of another type than the one that is asked for. It is asked for every
+    /// value, so a document is decoded faster without one.
     ///
     /// ```swift
     /// let times = decoder
@@ -39,6 +40,12 @@ public struct ValueDecoder: Sendable {
     /// - `nulls`: under `empty` a text without characters is a nil, under `literal` the text `null`. Where a string is asked
     ///   for, the text stays: nothing tells the two apart.
     /// - `dialect`: the texts of times that `afnetworking` and `alamofire` have.
+    /// - `arrays`: under `repeated` and `comma` nothing tells an array of one element from that element, so the lone value is an array
+    ///   where one is asked for. In XML it is one under any, as a lone element is.
+    ///
+    /// A form that is decoded without a `Value` in between, and of which `DocumentOptions.formDecoding` says nothing, is read by
+    /// `nulls`, where that is `key`, by `arrays`, where that is `comma` or `json`, and by `nesting`, where that is `dots`, or `json`
+    /// without arrays in brackets.
     public var spelling = FieldEncodingOptions()
 
     /// What types that decode themselves find in `userInfo` of their decoder.
@@ -68,7 +75,8 @@ public struct ValueDecoder: Sendable {
     /// - Parameters:
     ///   - type: the type to make.
     ///   - bytes: the document: UTF-8 for JSON and forms, what the format says for the others.
-    ///   - format: the format of the document. For a form, say `ValueDecoder(reading:)`: all it has is text.
+    ///   - format: the format of the document. For a form, say `ValueDecoder(reading:)`: all it has is text. So has XML, and its
+    ///     document is an object with the root element as its one member, which the type must have.
     ///   - options: the options of the format; `limits.tree` bounds the memory. While it isn't set, it grows with the document, see
     ///     `Limits.tree(forBody:)`.
     /// - Throws: a `ConversionError` where the bytes are no document, as `Value.init(decoding:as:options:)` does, and a
@@ -76,8 +84,10 @@ public struct ValueDecoder: Sendable {
     public func decode<T: Decodable>(
         _ type: T.Type, from bytes: Span<UInt8>, as format: DocumentFormat, options: DocumentOptions = DocumentOptions()
     ) throws -> T {
-        let options = options.reading(bytes.count)
+        var options = options.reading(bytes.count)
+        if readsText, options.formDecoding == FieldDecodingOptions() { options.formDecoding.read(spelling) }
         let document = DecodedDocument(options.limits, options.duplicates, self, setsAreCollected: false)
+        if format == .xml { document.takesLoneValues = readsText }
         try document.tree.read(bytes, as: format, options: options)
         return try document.decode(type)
     }
@@ -94,6 +104,17 @@ public struct ValueDecoder: Sendable {
         _ type: T.Type, from text: String, as format: DocumentFormat, options: DocumentOptions = DocumentOptions()
     ) throws -> T {
         try decode(type, from: Array(text.utf8).span, as: format, options: options)
+    }
+}
+
+extension FieldDecodingOptions {
+    /// Reads what was written so where reading it otherwise would make something else of it.
+    fileprivate mutating func read(_ spelling: FieldEncodingOptions) {
+        if spelling.nulls == .key { nulls = .key }
+        if spelling.arrays == .comma || spelling.arrays == .json { arrays = spelling.arrays }
+        // Names are literal under `json`, and those of arrays in brackets would be, too.
+        let hasBrackets = spelling.arrays == .brackets || spelling.arrays == .indices
+        if spelling.nesting == .dots || spelling.nesting == .json && !hasBrackets { nesting = spelling.nesting }
     }
 }
 
@@ -127,6 +148,8 @@ private final class DecodedDocument {
     fileprivate let userInfo: [CodingUserInfoKey: any Sendable]
     /// Whether there is a transform: looking at it counts references.
     fileprivate let hasTransform: Bool
+    /// Whether a value that is no array is one of one element where an array is asked for.
+    fileprivate var takesLoneValues: Bool
     /// Whether what is `collected` was a set of a `Value`; in a form it is an array.
     private let setsAreCollected: Bool
     /// The steps of all coding paths of values whose decoding has begun and not ended.
@@ -144,6 +167,8 @@ private final class DecodedDocument {
         hasTransform = settings.chosenTransform != nil
         userInfo = settings.userInfo
         self.setsAreCollected = setsAreCollected
+        takesLoneValues =
+            settings.readsText && (settings.spelling.arrays == .repeated || settings.spelling.arrays == .comma)
     }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
@@ -199,10 +224,17 @@ private final class DecodedDocument {
     @inline(never)
     private func decodeTransformed<T: Decodable>(_ type: T.Type, of decoder: NodeDecoder) throws -> T {
         // Two steps: no value at all, cast to an optional type, would be a nil of it.
-        if let transform, let transformed = try transform(value(of: decoder.node), type), let made = transformed as? T {
-            return made
+        guard let transform, let transformed = try transform(value(of: decoder.node), type) else {
+            return try decodeOwn(type, of: decoder)
         }
-        return try decodeOwn(type, of: decoder)
+        guard let made = transformed as? T else {
+            throw DecodingError.typeMismatch(
+                type,
+                .init(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "the transform made \(Swift.type(of: transformed)) of it, and not \(type)"))
+        }
+        return made
     }
 
     /// As above, without a transform. No cast makes an optional of T here: its metadata is looked up by each call that might need
@@ -405,6 +437,12 @@ private final class DecodedDocument {
         }
     }
 
+    /// The decoder of a member that isn't there, as that of null.
+    fileprivate func absent<Key: CodingKey>(_ key: Key, below parent: NodeDecoder) throws -> NodeDecoder {
+        let name = try tree.store(utf8: key.stringValue)
+        return parent.child(try tree.makeNode(.null), name, Key.self)
+    }
+
     fileprivate func mismatch(_ type: Any.Type, _ decoder: NodeDecoder) -> DecodingError {
         let context = DecodingError.Context(
             codingPath: decoder.codingPath,
@@ -432,6 +470,9 @@ private struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     let document: DecodedDocument
     let node: Tree.Node
     let step: Int32
+    /// Whether it is that of the one element of an array that the node isn't. Such an element is no array, whoever asks for one: a type
+    /// that asks for arrays of itself would never end.
+    var isLoneElement = false
 
     var codingPath: [any CodingKey] { document.path(of: step) }
     var userInfo: [CodingUserInfoKey: Any] { document.userInfo }
@@ -442,8 +483,11 @@ private struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        guard document.tree.kind(node).isArray else { throw document.mismatch([Any].self, self) }
-        return UnkeyedDecoder(decoder: self)
+        if document.tree.kind(node).isArray { return UnkeyedDecoder(decoder: self, isLone: false) }
+        guard document.takesLoneValues, !isLoneElement, !document.isNull(node) else {
+            throw document.mismatch([Any].self, self)
+        }
+        return UnkeyedDecoder(decoder: self, isLone: true)
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
@@ -586,8 +630,13 @@ private struct KeyedDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try child(key).unkeyedContainer()
     }
 
-    func superDecoder() throws -> any Decoder { try child(ValueKey("super")) }
-    func superDecoder(forKey key: Key) throws -> any Decoder { try child(key) }
+    func superDecoder() throws -> any Decoder { try superDecoder(ValueKey("super")) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { try superDecoder(key) }
+
+    /// As Foundation has it, a superclass without a member of its own decodes itself from null.
+    private func superDecoder<MemberKey: CodingKey>(_ key: MemberKey) throws -> NodeDecoder {
+        find(key) == Tree.none ? try decoder.document.absent(key, below: decoder) : try child(key)
+    }
 
     private func child<MemberKey: CodingKey>(_ key: MemberKey) throws -> NodeDecoder {
         let node = try member(key)
@@ -600,14 +649,17 @@ private struct UnkeyedDecoder: UnkeyedDecodingContainer {
     private(set) var currentIndex = 0
     /// The element at hand, or `Tree.none` behind the last one.
     private var node: Tree.Node
+    /// Whether the decoder's value is the one element itself.
+    private let isLone: Bool
 
-    init(decoder: NodeDecoder) {
+    init(decoder: NodeDecoder, isLone: Bool) {
         self.decoder = decoder
-        node = decoder.document.tree.firstChild(decoder.node)
+        self.isLone = isLone
+        node = isLone ? decoder.node : decoder.document.tree.firstChild(decoder.node)
     }
 
     var codingPath: [any CodingKey] { decoder.codingPath }
-    var count: Int? { decoder.document.tree.childCount(decoder.node) }
+    var count: Int? { isLone ? 1 : decoder.document.tree.childCount(decoder.node) }
     var isAtEnd: Bool { node == Tree.none }
 
     @inline(__always)
@@ -620,14 +672,16 @@ private struct UnkeyedDecoder: UnkeyedDecodingContainer {
     /// Moves on to the next element, once the one at hand has been read.
     @inline(__always)
     private mutating func advance() {
-        node = decoder.document.tree.nextSibling(node)
+        node = isLone ? Tree.none : decoder.document.tree.nextSibling(node)
         currentIndex += 1
     }
 
     /// The decoder of the element at hand.
     private func current(_ type: Any.Type) throws -> NodeDecoder {
         try checkEnd(type)
-        return decoder.child(node, TextRange(index: currentIndex), nil)
+        var element = decoder.child(node, TextRange(index: currentIndex), nil)
+        element.isLoneElement = isLone
+        return element
     }
 
     mutating func decodeNil() throws -> Bool {
@@ -639,7 +693,10 @@ private struct UnkeyedDecoder: UnkeyedDecodingContainer {
 
     mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
         try checkEnd(type)
-        let made = try decoder.document.decode(type, node, below: decoder, TextRange(index: currentIndex), nil)
+        let made =
+            isLone
+            ? try decoder.document.decode(type, of: current(type))
+            : try decoder.document.decode(type, node, below: decoder, TextRange(index: currentIndex), nil)
         advance()
         return made
     }

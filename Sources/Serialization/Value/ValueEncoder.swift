@@ -47,7 +47,7 @@ public struct ValueEncoder: Sendable {
     /// The value that `source` encodes itself as.
     ///
     /// Throws what the type's `encode(to:)` throws, and EncodingError for a type that encodes nothing, for one that encodes two
-    /// kinds of value in one place, as an object and an array, and for more than 128 nested containers.
+    /// kinds of value in one place, as an object and an array, and for more than 128 nested containers, those of a `Value` included.
     public func encode(_ source: some Encodable) throws -> Value {
         let document = try document(of: source)
         return document.tree.value(of: document.tree.root, setsAreCollected: true)
@@ -111,6 +111,12 @@ internal final class EncodedDocument {
     private var steps: [Step] = []
 
     fileprivate static var depthLimit: Int { 128 }
+    /// The containers that may be open at a time.
+    private var depthBound = depthLimit
+    /// Whether an object of a value has two members of one name, which is known without a spelling.
+    private(set) var hasRepeated = false
+    /// Whether a value was refused for `depthBound`.
+    private var isTooDeep = false
     /// The path of the document's root.
     fileprivate static var noStep: Int32 { -1 }
 
@@ -138,6 +144,8 @@ internal final class EncodedDocument {
     /// The document that a value is.
     internal convenience init(of value: Value) throws {
         self.init(ValueEncoder(), nil)
+        // It is there already, and is only to be read.
+        depthBound = .max
         try take(value)
     }
 
@@ -242,8 +250,12 @@ internal final class EncodedDocument {
         try tree.setText(node, .number, utf8: text)
     }
 
-    private func put(_ value: Value, into node: Tree.Node, at step: Int32) throws(ConversionError) {
-        try orPlaced(step) { () throws(ConversionError) in try put(value, into: node, depth: depth(of: step)) }
+    private func put(_ value: Value, into node: Tree.Node, at step: Int32) throws {
+        do throws(ConversionError) {
+            try orPlaced(step) { () throws(ConversionError) in try put(value, into: node, depth: depth(of: step)) }
+        } catch {
+            throw isTooDeep ? tooDeep(step, value) : error
+        }
     }
 
     /// Does what can fail within the value at `step`, and puts the way to that in front of the error's.
@@ -283,7 +295,7 @@ internal final class EncodedDocument {
             for element in elements { try append(element, to: node, depth: depth) }
         case .set(let elements):
             guard let spelling else {
-                tree.setKind(node, .collected)
+                try open(node, .collected, depth)
                 for element in elements { try append(element, to: node, depth: depth) }
                 return
             }
@@ -296,6 +308,10 @@ internal final class EncodedDocument {
             try open(node, .array, depth)
             for element in Value.sorted(elements) { try append(element, to: node, depth: depth) }
         case .object(let members):
+            if spelling?.refusesRepeated ?? true, members.repeatedName != nil {
+                guard spelling == nil else { throw ValueFault.repeated.error() }
+                hasRepeated = true
+            }
             try open(node, .object, depth)
             for member in members { try append(member.value, named: member.key, to: node, depth: depth) }
         }
@@ -303,6 +319,10 @@ internal final class EncodedDocument {
 
     private func open(_ node: Tree.Node, _ kind: Tree.Kind, _ depth: Int) throws(ConversionError) {
         if let spelling, depth >= spelling.depth { throw Self.depthPassed(spelling) }
+        guard depth < depthBound else {
+            isTooDeep = true
+            throw .limit("depth", of: depthBound, what: "the nesting of the value")
+        }
         tree.setKind(node, kind)
     }
 
@@ -605,7 +625,7 @@ extension EncodedDocument {
 // What the encoder does to its tree.
 extension Tree {
     /// Appends the UTF-8 of a text to the pool.
-    fileprivate mutating func store(utf8 text: String) throws(ConversionError) -> TextRange {
+    internal mutating func store(utf8 text: String) throws(ConversionError) -> TextRange {
         let count = text.utf8.count
         try charge(bytes: count)
         let start = Int32(bytes.count)

@@ -16,7 +16,7 @@ extension Value {
         /// A number with the digits of an integer.
         public init(_ value: some BinaryInteger) { text = String(value) }
 
-        /// The shortest text that reads back as `value`: `1.5`, `0.1`, `1e+21`.
+        /// The shortest text that reads back as `value`, with a fraction or an exponent: `1.5`, `0.1`, `9.0`, `1e+21`.
         public init(_ value: Double) { text = value.description }
 
         internal init(unchecked text: String) { self.text = text }

@@ -50,6 +50,19 @@ extension Value {
             members.append(Member(key: key, value: value))
         }
 
+        /// A name that more than one member has; nil where all names are different.
+        internal var repeatedName: String? {
+            guard members.count > 8 else {
+                for (index, member) in members.enumerated()
+                where members[..<index].contains(where: { Self.isSame($0.key, member.key) }) {
+                    return member.key
+                }
+                return nil
+            }
+            var names = Set<[UInt8]>(minimumCapacity: members.count)
+            return members.first { !names.insert(Array($0.key.utf8)).inserted }?.key
+        }
+
         private func index(of key: String) -> Int? { members.firstIndex { Self.isSame($0.key, key) } }
 
         private static func isSame(_ left: String, _ right: String) -> Bool {
