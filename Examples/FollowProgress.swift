@@ -1,6 +1,7 @@
 import Serialization
 
 func followProgress() throws {
+    // A body of two files.
     var form = MultipartFormData()
     try form.append(Array("a text of some length".utf8), name: "note", fileName: "a.txt", mimeType: "text/plain")
     try form.append(Array("another text in a file".utf8), name: "note", fileName: "b.txt", mimeType: "text/plain")
@@ -16,12 +17,12 @@ func followProgress() throws {
     }
     show("progress", "\(percent) %")
 
-    // The phase says which part is on its way.
+    // The phase says which part the next byte belongs to.
     let again = try stream.copy()
     var parts: [Int] = []
     while again.hasBytesAvailable {
-        _ = try again.read(upTo: 16)
         if case .body(let part) = again.phase, parts.last != part { parts.append(part) }
+        _ = try again.read(upTo: 16)
     }
     show("parts", "\(parts)")
 }

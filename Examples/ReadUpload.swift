@@ -21,6 +21,7 @@ private struct Inventory: FieldSink {
 }
 
 func readUpload() throws {
+    // An upload, as it comes from elsewhere.
     var form = try MultipartFormData(boundary: "example-boundary")
     try form.append("Ada", name: "user")
     try form.append(Array(repeating: 0, count: 100_000), name: "scan", fileName: "scan.raw", mimeType: "image/x-raw")

@@ -2,6 +2,7 @@ import Foundation
 import Serialization
 
 func uploadFile() async throws {
+    // A file to send, in a folder of its own. `Data`, `URL` and `FileManager` are Foundation's.
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("recast-example-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }

@@ -7,6 +7,7 @@ print(request.url)
 // The snippets of the documentation, as one program. `make test` builds and runs it and compares what it prints.
 try sendForm()
 try sendJSON()
+try foundationTypes()
 try await uploadFile()
 try followProgress()
 try validateResponse()

@@ -47,8 +47,8 @@ struct ExampleTests {
                 count += 1
             }
         }
-        #expect(pages.count == 9)
-        #expect(count == 41)
+        #expect(pages.count == 11)
+        #expect(count == 49)
     }
 
     /// The lines without their indentation.
