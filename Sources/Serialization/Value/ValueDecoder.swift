@@ -484,7 +484,7 @@ private struct NodeDecoder: Decoder, SingleValueDecodingContainer {
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         if document.tree.kind(node).isArray { return UnkeyedDecoder(decoder: self, isLone: false) }
-        guard document.takesLoneValues, !isLoneElement, !document.isNull(node) else {
+        guard document.takesLoneValues, !isLoneElement, document.tree.kind(node) != .null else {
             throw document.mismatch([Any].self, self)
         }
         return UnkeyedDecoder(decoder: self, isLone: true)

@@ -72,6 +72,9 @@ struct TextDecodingTests {
             let read = try? decoder.decode(Lists.self, from: "numbers=1&texts=x", as: .form)
             let isSame = arrays == .repeated || arrays == .comma
             #expect((read == Lists(numbers: [1], texts: ["x"], pairs: nil)) == isSame, "\(arrays)")
+            // A text without characters is one, too, though it may stand for nil elsewhere.
+            let empty = try? decoder.decode([String: [String]].self, from: "texts=", as: .form)
+            #expect((empty == ["texts": [""]]) == isSame, "\(arrays)")
             let value: Value = ["numbers": "1"]
             #expect(((try? decoder.decode(Lists.self, from: value)) != nil) == isSame)
         }
