@@ -143,8 +143,10 @@ struct Explanation {
     private var rows: [String] {
         let entries = (trace?.sent ?? []) + (trace?.removed ?? [])
         if entries.isEmpty { return ["  nothing came in"] }
-        let sources = entries.map { "\($0.isFile ? "file " : "")\($0.source ?? "(the route)")" }
-        let targets = entries.map { $0.target ?? "left out" }
+        // An empty name can't be seen.
+        func shown(_ name: String?) -> String? { name.map { $0.isEmpty ? "\"\"" : $0 } }
+        let sources = entries.map { "\($0.isFile ? "file " : "")\(shown($0.source) ?? "(the route)")" }
+        let targets = entries.map { shown($0.target) ?? "left out" }
         let sourceWidth = sources.map(\.count).max() ?? 0
         let targetWidth = targets.map(\.count).max() ?? 0
         return entries.indices.map { index in

@@ -99,6 +99,12 @@ class ExplainTests(unittest.TestCase):
 
     # explain
 
+    def test_an_empty_name_is_shown_in_quotes_and_headers_that_a_part_loses_are_named(self):
+        self.assertIn('\n  "" -> ""\n', self.recast("explain", self.file, "signup", data=b"=1").output)
+        body = b'--b\r\nContent-Disposition: form-data; name="a"\r\nContent-Type: text/x\r\n\r\n1\r\n--b--\r\n'
+        result = self.recast("explain", self.file, "any", "--type", "multipart/form-data; boundary=b", data=body)
+        self.assertIn("  a -> a  without Content-Type\n", result.output)
+
     def test_explain_shows_where_each_field_went_and_what_the_upstream_sees(self):
         body = b'{"items":[{"sku":"A"}],"token":"t","user_id":7,"photo":"aGk=","x":null}'
         result = self.recast(

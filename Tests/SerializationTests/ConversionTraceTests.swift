@@ -51,6 +51,33 @@ import Transcoding
                 "b.c > b [nesting: json]", "b.d[0] > b [arrays: comma, nesting: json]",
             ]),
         Sample(
+            testDescription: "headers of text parts that go out with none",
+            plan: plan(.multipart, .multipart) { ($0.rewritesNames, $0.fieldEncoding.arrays) = (true, .comma) },
+            body: PartHeadTests.body("b|text/x|1", "l[]|text/y|2", "l[]||3"),
+            lines: [
+                "b > b", "l[] > l [arrays: comma, without Content-Type, X-Meta]", "l[] > l [arrays: comma]",
+            ]),
+        Sample(
+            testDescription: "and of those that become a form, as they pass",
+            plan: plan(.multipart, .form), body: PartHeadTests.body("b|text/x|1", "a||2"),
+            lines: ["b > b [without Content-Type, X-Meta]", "a > a"]),
+        Sample(
+            testDescription: "a text that is written as JSON again keeps them",
+            plan: plan(.multipart, .multipart) {
+                ($0.fieldDecoding.nesting, $0.fieldEncoding.nesting, $0.rewritesNames) = (.json, .json, true)
+            }, body: PartHeadTests.body(#"p|application/json|{"x":1}"#), lines: ["p > p [nesting: json]"]),
+        Sample(
+            testDescription: "a document has no place for them",
+            plan: plan(.multipart, .json), body: PartHeadTests.body("b|text/x|1"),
+            lines: ["b > b [without Content-Type, X-Meta]"]),
+        Sample(
+            testDescription: "empty names",
+            plan: plan(.json, .json), body: #"{"":1,"a":{"":[2]}}"#,
+            lines: [" > ", "a.[0] > a.[0]"]),
+        Sample(
+            testDescription: "empty names of parts", plan: plan(.multipart, .multipart),
+            body: PartHeadTests.body("||1"), lines: [" > "]),
+        Sample(
             testDescription: "nulls and empty containers by their rules",
             plan: plan(.json, .form) {
                 $0.fieldEncoding.nulls = .omit

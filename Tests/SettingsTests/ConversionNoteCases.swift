@@ -510,6 +510,11 @@ extension ConversionNoteTests {
                 #"{"f":{"filename":"a.txt","content_type":"text/plain","data":"aGk="}}"#
             )),
         Case(
+            conversion: "multipart -> multipart(nesting: json)", code: "part_headers",
+            body: "--b\r\nContent-Disposition: form-data; name=\"o[k]\"\r\nContent-Type: text/x\r\n\r\n1\r\n--b--\r\n",
+            output: "--BOUNDARY\r\nContent-Disposition: form-data; name=\"o\"\r\n\r\n{\"k\":\"1\"}\r\n--BOUNDARY--\r\n",
+            twin: "--b\r\nContent-Disposition: form-data; name=\"o[k]\"\r\n\r\n1\r\n--b--\r\n"),
+        Case(
             conversion: "multipart -> raw", code: "files_name", body: file, output: "hi",
             twin: file.replacing("a.txt", with: "b.txt"), mended: ("multipart -> multipart", passed)),
         Case(

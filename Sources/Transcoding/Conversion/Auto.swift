@@ -55,6 +55,10 @@ internal struct AutoEncoder: FileOutlet, DocumentEncoder, UniformSink, ~Copyable
         }
     }
 
+    mutating func partHead(_ head: borrowing PartHead) {
+        if choice == .multipart { multipart.partHead(head) }
+    }
+
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
         if choice == .undecided {
             choice = .multipart

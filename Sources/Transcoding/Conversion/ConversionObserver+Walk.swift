@@ -18,6 +18,8 @@ internal struct ObservedWalk {
         var text: String?
         /// Whether that is a part of its own, as `parts` says.
         var isPart = false
+        /// Whether the part that the text is in has the headers that it came with.
+        var hasLines = false
     }
 
     /// An object or array that has begun.
@@ -132,6 +134,7 @@ extension ConversionObserver {
         level.inner = level.outer
         level.inner.text = level.outer.text ?? names.targets.last
         level.inner.isPart = level.outer.isPart || level.isNamed && names.isJSONPart
+        level.inner.hasLines = level.outer.hasLines || level.isNamed && carriesLines
         if !level.value.isRoot, level.value.kind.hasNames { level.inner.isNested = true }
         if level.value.kind.isArray { level.inner.isInArray = true }
         walk.levels.append(level)
@@ -187,9 +190,11 @@ extension ConversionObserver {
             rules += spelling(kind, place)
         }
         if isFile { walk.absorbed = [] }
+        if !isFile, !place.hasLines, names.targets.isEmpty || !carriesLines { rules += Self.without(origin.lines) }
         sent.append(
             .init(
-                isFile: isFile, source: origin.source, target: target.isEmpty ? Tree.tracedRoot : target, rules: rules,
+                isFile: isFile, source: origin.source,
+                target: value.isRoot && target.isEmpty ? Tree.tracedRoot : target, rules: rules,
                 path: origin.path))
     }
 
@@ -204,6 +209,9 @@ extension ConversionObserver {
         }
         return names.targets.last ?? place.text ?? (names.hasContent ? names.latest : nil)
     }
+
+    /// Whether the latest name is that of a part which has the headers that its text came with.
+    private var carriesLines: Bool { names.hasLines && !names.isJSONPart }
 
     /// The rule that has made a file of a value.
     private var fileRule: String {

@@ -13,6 +13,8 @@ internal final class ConversionObserver: TreeObserver {
         var rules: [String] = []
         /// Where it stood before the map.
         var path: FieldPath?
+        /// The headers that its part had besides its name.
+        var lines: [String] = []
     }
 
     /// A value before its type is declared.
@@ -27,6 +29,8 @@ internal final class ConversionObserver: TreeObserver {
         var isFile = false
         var rules: [String] = []
         var path: FieldPath?
+        /// The names of its further headers, of a text.
+        var lines: [String] = []
     }
 
     let plan: ConversionPlan
@@ -92,6 +96,10 @@ internal final class ConversionObserver: TreeObserver {
     func beginsPart(_ head: borrowing PartHead) {
         names.clear()
         part = Part(name: head.name.lossyString(), isFile: head.isFile)
+        if !head.isFile {
+            if head.hasMediaType { part.lines.append("Content-Type") }
+            for index in 0..<head.otherFieldCount { part.lines.append(head.otherFieldName(index).lossyString()) }
+        }
         var name = FieldName()
         // A name that can't be read is refused by the rules themselves.
         guard (try? name.parse(head.name, options: plan.fieldDecoding, limits: plan.limits)) != nil else { return }
@@ -103,9 +111,10 @@ internal final class ConversionObserver: TreeObserver {
 
     /// The part has gone out, or was left out.
     func endsPart() {
-        let entry = ConversionTrace.Entry(
+        var entry = ConversionTrace.Entry(
             isFile: part.isFile || names.isFile && !names.targets.isEmpty, source: part.name,
             target: names.targets.last, rules: part.rules, path: part.path)
+        if entry.target != nil, !entry.isFile, !names.hasLines { entry.rules += Self.without(part.lines) }
         if entry.target == nil { removed.append(entry) } else { sent.append(entry) }
     }
 
@@ -120,12 +129,18 @@ internal final class ConversionObserver: TreeObserver {
             let kind = tree.kind(node)
             guard !kind.isContainer else { continue }
             let isInferred = plan.fieldDecoding.types == .safe && kind != .string
-            origins[node] = Origin(source: part.name, rules: isInferred ? ["types: safe"] : [])
+            origins[node] = Origin(
+                source: part.name, rules: isInferred ? ["types: safe"] : [], lines: part.lines)
         }
         guard !isKept else { return }
         // A library's rule has left it out before it came into the tree.
         removed.append(
             .init(source: part.name, target: nil, rules: ["dialect: \(plan.fieldDecoding.dialect.rawValue)"]))
+    }
+
+    /// What is said of a text whose part had headers that go out with none.
+    static func without(_ lines: [String]) -> [String] {
+        lines.isEmpty ? [] : ["without " + lines.joined(separator: ", ")]
     }
 
     // MARK: Values

@@ -15,16 +15,21 @@ internal struct RecordedNames {
     private(set) var isFile = false
     /// Whether the latest one is a part with a JSON text.
     private(set) var isJSONPart = false
+    /// Whether the latest one is a part with more of a head than its name.
+    private(set) var hasLines = false
 
     mutating func clear() {
         targets.removeAll()
         hasContent = false
     }
 
-    mutating func begin(_ target: String, isFile: Bool = false, isJSONPart: Bool = false) {
+    mutating func begin(
+        _ target: String, isFile: Bool = false, isJSONPart: Bool = false, hasLines: Bool = false
+    ) {
         targets.append(target)
         self.isFile = isFile
         self.isJSONPart = isJSONPart
+        self.hasLines = hasLines
         latest = target
         if let writing { written.append((components.isEmpty ? writing : components[writing] ?? Tree.none, target)) }
     }
@@ -64,7 +69,8 @@ internal struct RecordedFields: PartEncoder, DirectEncoder, ~Copyable {
 
     mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
         observer.names.begin(
-            head.name.lossyString(), isFile: head.isFile, isJSONPart: !head.isFile && head.hasMediaType)
+            head.name.lossyString(), isFile: head.isFile,
+            isJSONPart: head.isText && !head.isFile, hasLines: observer.plan.output == .multipart && head.hasLines)
     }
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) { observer.names.goOn() }
 }

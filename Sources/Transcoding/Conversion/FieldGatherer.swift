@@ -74,7 +74,8 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
         takesDocument = plan.document != nil
         var fields = FieldTreeBuilder(
-            options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
+            options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates,
+            keepsHeads: input == .multipart && plan.output == .multipart)
         fields.tree.observer = observer
         let rules = PartRules(plan, input: input, passes: false, observer: observer)
         takesFields = fields.takesFields && !rules.concernsFields && observer == nil

@@ -119,6 +119,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
 
     @inline(__always)
     mutating func take(_ event: DocumentEvent) throws(ConversionError) { try event.send(to: &encoder) }
+    mutating func partHead(_ head: borrowing PartHead) { encoder.flattener.partHead(head) }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         try encoder.fileContent(piece, isLast: isLast)

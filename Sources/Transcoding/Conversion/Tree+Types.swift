@@ -72,6 +72,8 @@ extension Tree {
             case .value(let value):
                 replace(node, by: value)
                 records[Int(value)].isTyped = true
+                // Written as one text, it is JSON again; a scalar's own text is not.
+                if hasHeads, self.kind(value).isContainer { heads.move(from: node, to: value) }
             case .malformed(let error): throw misfit(node, type, because: error.reason)
             }
         case .date:

@@ -40,9 +40,15 @@ public protocol EventSink: ~Copyable {
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError)
     /// A piece of the file's bytes.
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+    /// The value that comes next, before its key, was a text part with that Content-Type and further headers; with an empty head, none.
+    /// Said of each value or of none. Only a sink that writes parts has a place for it.
+    mutating func partHead(_ head: borrowing PartHead)
 }
 
 extension EventSink where Self: ~Copyable {
+    /// Forgets it: most formats have no heads.
+    public mutating func partHead(_ head: borrowing PartHead) {}
+
     /// Sends the text as a string.
     public mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try string(text, isLast: true) }
 

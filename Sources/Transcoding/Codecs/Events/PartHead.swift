@@ -110,6 +110,17 @@ public struct PartHead: Sendable {
         return copy
     }
 
+    /// Whether the head says more than a name and a filename: a Content-Type, or further headers.
+    package var hasLines: Bool { mediaTypeRange != nil || !otherFields.isEmpty }
+
+    /// Takes over the Content-Type and the further headers of `other`.
+    package mutating func copyLines(of other: borrowing PartHead) {
+        if other.hasMediaType { setMediaType(other.mediaType) }
+        for index in 0..<other.otherFieldCount {
+            addField(name: other.otherFieldName(index), value: other.otherFieldValue(index))
+        }
+    }
+
     /// Gives the part a filename, and so makes it a file.
     public mutating func setFilename(_ filename: Span<UInt8>) {
         filenameRange = appendRange(filename)
@@ -143,10 +154,7 @@ extension PartHead {
     package mutating func copy(_ other: borrowing PartHead, named name: ByteStore) {
         setName(copying: name)
         if other.hasFilename { setFilename(other.filename) }
-        if other.hasMediaType { setMediaType(other.mediaType) }
-        for index in 0..<other.otherFieldCount {
-            addField(name: other.otherFieldName(index), value: other.otherFieldValue(index))
-        }
+        copyLines(of: other)
         isFile = other.isFile
         hasValue = other.hasValue
     }

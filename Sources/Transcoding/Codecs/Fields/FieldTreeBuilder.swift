@@ -54,11 +54,19 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     private var splicer: JSONSplicer
     /// Whether the part at hand is a JSON text that is wanted as its value.
     private var isJSON = false
+    /// Whether what heads say besides names is kept, and what that of the part at hand says.
+    private let keepsHeads: Bool
+    private var head = PartHead()
+    private var hasHead = false
     /// See `WholeFieldSink`.
     package var isAwaiting = false
 
-    /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
-    package init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
+    /// - Parameters:
+    ///   - duplicates: what happens to repeated members of JSON texts in fields.
+    ///   - keepsHeads: whether texts go out as parts, which can have a Content-Type and other headers again.
+    package init(
+        options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject, keepsHeads: Bool = false
+    ) {
         // From locals only: reading a stored property before all are set made the optimised build release what was no
         // splicer yet (Swift 6.3.1).
         let readsValues = options.arrays == .json || options.nesting == .json || options.arrays == .comma
@@ -66,6 +74,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         self.options = options
         self.limits = limits
         self.readsValues = readsValues
+        self.keepsHeads = keepsHeads
         self.library = library
         plainNamesAreKeys = library == nil && options.nesting == .brackets
         isDirect = !readsValues && library == nil && options.nulls != .key
@@ -120,6 +129,11 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         }
         value.removeAll()
         isBare = !head.hasValue
+        hasHead = keepsHeads && head.hasLines
+        if hasHead {
+            self.head.removeAll()
+            self.head.copyLines(of: head)
+        }
     }
 
     /// See `FieldSink`.
@@ -129,6 +143,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
             // The usual case: the whole value lies here and is copied into the tree only.
             try tree.makeRootObject()
             let node = try tree.makeScalar(piece, isTyped: options.types == .safe)
+            if hasHead { try keepHead(for: node) }
             return try put(node)
         }
         value.append(contentsOf: piece)
@@ -274,7 +289,15 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     private mutating func putValue() throws(ConversionError) {
         guard !dropsField() else { return }
         try tree.makeRootObject()
-        try put(makeValue())
+        let node = try makeValue()
+        if hasHead { try keepHead(for: node) }
+        try put(node)
+    }
+
+    /// Keeps the head of the part at hand for its value. A text of JSON that has been read as a scalar is none any more.
+    private mutating func keepHead(for node: Tree.Node) throws(ConversionError) {
+        if isJSON, !tree.kind(node).isContainer { return }
+        try tree.keepLines(of: head, for: node)
     }
 
     /// Whether the library leaves the field at hand out; it is counted then.

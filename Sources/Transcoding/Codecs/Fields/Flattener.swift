@@ -54,6 +54,9 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// What stands before the names of an open container's members, as it goes out.
     internal var prefix = FieldPrefix()
     private var head = PartHead()
+    /// What the head of the part said besides its name that the value at hand was, and whether there is something.
+    private var lines = PartHead()
+    private var hasLines = false
     private var inString = false
     /// The text of a value that is printed anew.
     private var text = ByteStore()
@@ -110,6 +113,7 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         name.removeAll()
         containers.removeAll()
         prefix.shrink(to: 64 * 1024)
+        hasLines = false
         inString = false
         joinedHasBegun = false
         json.reset()
@@ -234,6 +238,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     private mutating func open(_ kind: FieldContainer.Kind) {
+        // What becomes several parts has no head of its own.
+        hasLines = false
         let depth = containers.isEmpty ? -1 : valueDepth
         containers.append(FieldContainer(kind: kind, nameEnd: name.count, depth: depth, style: options.arrays))
     }
@@ -604,7 +610,10 @@ extension Flattener where Target: ~Copyable {
         case .object, .array, .pairs, .pair:
             if isGathering {
                 try document.string(piece, isLast: isLast)
-                if isLast { tellHeld() }
+                if isLast {
+                    tellHeld()
+                    try holdLines()
+                }
                 return
             }
             try target.content(piece, isLast: isLast)
@@ -616,7 +625,28 @@ extension Flattener where Target: ~Copyable {
         try checkName()
         head.setName(copying: name)
         head.hasValue = hasValue
+        if hasLines {
+            head.copyLines(of: lines)
+            hasLines = false
+        }
         try target.beginPart(head)
+    }
+
+    /// See `EventSink`. The part that the value is written as has them, where it is one of its own.
+    package mutating func partHead(_ head: borrowing PartHead) {
+        // What stands in a JSON text is no part.
+        guard jsonLevel == 0 else { return }
+        hasLines = head.hasLines
+        guard hasLines else { return }
+        lines.removeAll()
+        lines.copyLines(of: head)
+    }
+
+    /// Keeps them for the node of the document that is held which the value went to.
+    private mutating func holdLines() throws(ConversionError) {
+        guard hasLines else { return }
+        hasLines = false
+        try document.keepLines(of: lines, for: Tree.Node(document.records.count - 1))
     }
 }
 
@@ -624,6 +654,7 @@ extension Flattener where Target: ~Copyable {
 
 extension Flattener where Target: ~Copyable {
     private mutating func beginJoinedElement() throws(ConversionError) {
+        hasLines = false
         let top = containers.count - 1
         containers[top].position += 1
         switch style.join {
@@ -703,6 +734,7 @@ extension Flattener where Target: ~Copyable {
         try checkName()
         head.copy(file, named: name)
         head.isFile = !file.isText || file.hasFilename
+        head.isText = file.isText
         head.hasValue = true
         try target.beginPart(head)
     }

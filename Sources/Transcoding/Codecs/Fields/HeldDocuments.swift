@@ -121,6 +121,7 @@ extension Flattener where Target: ~Copyable {
     /// Writes a value, or begins it: true for an object or array.
     private mutating func enter(_ node: Tree.Node, of tree: inout Tree) throws(ConversionError) -> Bool {
         let parent = tree.parent(node)
+        if tree.hasHeads { partHead(tree.heads[node]) }
         if parent != Tree.none, tree.kind(parent).hasNames { try key(tree.name(node)) }
         observer?.writes(node)
         switch tree.kind(node) {

@@ -85,6 +85,9 @@ package struct Tree: ~Copyable {
     /// The top of the document, or `none`.
     package var root = Tree.none
 
+    /// What came with text parts besides their names.
+    internal var heads = TreeHeads()
+
     internal var scratch: [Node] = []
     /// Where C's loops sort the children of what has many.
     internal var members = OwnedArray<recast_member>()
@@ -107,7 +110,7 @@ package struct Tree: ~Copyable {
     }
 
     /// What the tree counts against `limits.tree`, in bytes.
-    package var cost: Int { bytes.count &+ records.count &* Tree.nodeCost }
+    package var cost: Int { bytes.count &+ records.count &* Tree.nodeCost &+ heads.cost }
 
     /// Empties the tree. It keeps its allocations unless they are large for what a request usually needs.
     package mutating func removeAll() {
@@ -117,6 +120,7 @@ package struct Tree: ~Copyable {
         if members.capacity > 4096 { members = OwnedArray() }
         hasDistinctNames = false
         notes = TreeNotes()
+        heads.removeAll()
         index.removeAll()
         open = Tree.none
         openString = Tree.none

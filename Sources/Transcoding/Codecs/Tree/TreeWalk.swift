@@ -39,6 +39,7 @@ package struct TreeWalk {
             switch step {
             case .enter:
                 if tree.isObserved { tree.observer?.sends(node, of: tree) }
+                if tree.hasHeads { sink.partHead(tree.heads[node]) }
                 let record = tree.records[Int(node)]
                 if record.parent != Tree.none, tree.kind(record.parent).hasNames {
                     try sink.key(tree.slice(record.nameStart, record.nameCount))

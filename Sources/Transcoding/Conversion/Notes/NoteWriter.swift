@@ -14,6 +14,12 @@ internal struct NoteWriter {
 
     mutating func write() {
         if plan.passesFields { writePassedFields() } else { writeDocuments() }
+        if plan.joinsParts {
+            notes.append(
+                ConversionNote(
+                    code: "part_headers", .omitted, what: "a text part's Content-Type and further headers",
+                    effect: "are left out where its text becomes several parts or goes into another one"))
+        }
         writeFiles()
     }
 
@@ -194,6 +200,16 @@ extension ConversionPlan {
     internal var passesFields: Bool {
         streamsFields && output != .raw && inputs.allSatisfy { $0.isFlat }
             && (output == .form || output == .multipart)
+    }
+
+    /// Whether texts of parts may go out as several parts, or several of them in one.
+    internal var joinsParts: Bool {
+        guard inputs.contains(.multipart), output == .multipart, !streamsFields else { return false }
+        let splits =
+            fieldDecoding.arrays == .comma || fieldDecoding.arrays == .json || fieldDecoding.nesting == .json
+            || fieldDecoding.jsonParts == .parse || types.contains { $0.type == .json } || document != nil
+        return splits || fieldEncoding.arrays == .comma || fieldEncoding.writesArraysAsJSON
+            || fieldEncoding.nesting == .json || !jsonParts.isEmpty
     }
 
     internal var readsDates: Bool { inputs.contains(where: \.hasDates) }

@@ -77,6 +77,7 @@ internal struct AlamofireComponents: ~Copyable {
                     value = try tree.makeNode(.null)
                 } else {
                     value = try tree.makeText(.string, document.text(node))
+                    if document.hasHeads { try tree.keepLines(of: document.heads[node], for: value) }
                 }
                 try set(value, document)
                 observer?.moves(node, to: value)
