@@ -31,6 +31,8 @@ class PaddingTests(ProxyTestCase):
     request: { decode: { as: json }, fields: { n: integer }, encode: { as: form } }
   - { name: chunked, match: /chunked, upstream: chunking, request: multipart -> multipart }
   - { name: members, match: /members, upstream: app, request: json -> multipart, limits: { tree: 64MiB } }
+  - { name: sorted, match: /sorted, upstream: app, request: "json -> json(order: sorted)", limits: { tree: 64MiB } }
+  - { name: xml, match: /xml, upstream: app, request: json -> xml, limits: { tree: 256MiB } }
   - { name: counted, match: /counted, upstream: counting, request: multipart -> multipart }
 """
 
@@ -113,6 +115,31 @@ class PaddingTests(ProxyTestCase):
         self.assertGreater(len(received.body), 800 * KIB)
         self.assertNotIn("transfer-encoding", received.fields)
         self.assertEqual(received.body, b"n=1" + b"&t%5B%5D=" .join([b""] + [b"%C3%A9" * 1000] * 150))
+
+    def test_a_document_that_is_read_whole_has_its_exact_length_however_long_it_is(self):
+        for path, body in (
+            ("/sorted", b'{"a":"' + b"x" * 12_000_000 + b'"}'),
+            ("/sorted", b'{"a":"' + b"\\u0000" * 2_000_000 + b'"}'),
+            ("/xml", json.dumps({"a": ["value"] * 600_000}).encode()),
+        ):
+            with self.subTest(path=path, length=len(body)):
+                self.upstream.reset()
+                self.assertEqual(self.send("POST", path, body, JSON).status, 200)
+                received = self.upstream.one()
+                self.assertNotIn("transfer-encoding", received.fields)
+                self.assertEqual(received.body[-1:], b"}" if path == "/sorted" else b">")
+                if path == "/sorted":
+                    self.assertEqual(len(received.body), len(body))
+
+    def test_an_upload_of_many_files_with_long_names_that_are_written_twice_has_a_length(self):
+        name = "\u00e4" * 120 + ".txt"
+        body, media_type = make_multipart([(f"f{number}", name, b"x" * 2048) for number in range(600)])
+        self.assertEqual(self.send("POST", "/upload", body, media_type).status, 200)
+        received = self.upstream.one()
+        self.assertNotIn("transfer-encoding", received.fields)
+        self.assertEqual(received.body.count(b"filename*="), 600)
+        self.assertGreater(len(received.body), len(body) + 600 * 700)
+        self.assertLess(len(received.body) - len(received.body.rstrip(b"\r\n")), len(body) / 4)
 
     def test_what_has_no_length_to_go_by_goes_in_chunks(self):
         body, media_type = make_multipart([("f", "f.bin", FILE)])

@@ -436,6 +436,75 @@ import Transcoding
         }
     }
 
+    /// Documents that are read whole, of which the text of `count` bytes becomes so many times that.
+    private static let wholeDocuments:
+        [(name: String, plan: ConversionPlan, body: @Sendable (Int) -> String, isExact: Bool)] = {
+            func plan(
+                _ input: BodyEncoding, _ output: BodyEncoding, _ change: (inout ConversionPlan) -> Void = { _ in }
+            )
+                -> ConversionPlan
+            {
+                var plan = ConversionPlan(inputs: [input], output: output)
+                plan.limits.tree = 64 << 20
+                plan.limits.field = 64 << 20
+                change(&plan)
+                return plan
+            }
+            @Sendable func text(_ count: Int) -> String { String(repeating: "v", count: count) }
+            @Sendable func values(_ count: Int) -> String {
+                Array(repeating: "\"value\"", count: count / 8).joined(separator: ",")
+            }
+            @Sendable func part(_ name: String, _ value: String) -> String {
+                "--b\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(value)\r\n"
+            }
+            return [
+                (
+                    "sorted JSON", plan(.json, .json) { $0.fieldEncoding.order = .sorted },
+                    { #"{"b":1,"a":["\#(text($0))"]}"# }, true
+                ),
+                (
+                    "many values", plan(.json, .json) { $0.fieldEncoding.order = .sorted },
+                    { #"{"b":1,"a":[\#(values($0))]}"# },
+                    true
+                ),
+                (
+                    "escapes", plan(.json, .json) { $0.fieldEncoding.order = .sorted },
+                    { #"{"b":1,"a":"\#(String(repeating: "\\u0000", count: $0 / 6))"}"# }, true
+                ),
+                ("XML", plan(.json, .xml), { #"{"b":1,"a":["\#(text($0))"]}"# }, true),
+                ("XML of many values", plan(.json, .xml), { #"{"b":1,"a":[\#(values($0))]}"# }, true),
+                (
+                    "parts", plan(.json, .multipart) { $0.fieldEncoding.order = .sorted },
+                    { #"{"b":1,"a":[\#(values($0 / 10))]}"# }, true
+                ),
+                ("a form", plan(.form, .json), { "b=1&a[x]=\(text($0))" }, true),
+                ("multipart", plan(.multipart, .json), { part("b", "1") + part("a[x]", text($0)) + "--b--\r\n" }, true),
+                (
+                    "multipart with a file", plan(.multipart, .json) { $0.fieldEncoding.files = .base64 },
+                    {
+                        part("f\"; filename=\"f", "file") + part("b", "1") + part("a[x]", text($0)) + "--b--\r\n"
+                    }, false
+                ),
+            ]
+        }()
+
+    @Test(
+        "what is longer than what is held of a document has its length, too, and hardly any padding",
+        arguments: 0..<9, [(8 << 20) - 1000, 8 << 20, 9_000_000])
+    func wholeDocument(_ index: Int, _ count: Int) throws {
+        let (name, plan, body, isExact) = Self.wholeDocuments[index]
+        let bytes = Array(body(count).utf8)
+        let rig = try Rig(plan)
+        var transcoder = RequestTranscoder()
+        let type = plan.inputs[0] == .multipart ? "multipart/form-data; boundary=b" : plan.inputs[0].mediaType
+        try rig.begin(&transcoder, type: type, framing: .length(bytes.count))
+        var front = Front(streams: false)
+        try front.run(&transcoder, [bytes])
+        #expect(front.output.count > 4 << 20)
+        #expect(front.framing == .length(front.output.count + front.padding.count), "\(name)")
+        #expect(front.padding.count <= (isExact ? 0 : 1024), "\(name)")
+    }
+
     // MARK: Refusals
 
     @Test("a body that can't be read is refused wherever it is cut, and never looks whole", arguments: [true, false])

@@ -166,6 +166,32 @@ struct OutputBoundTests {
         #expect(conversion.outputBound(ofBody: 300 * 1024) != nil)
     }
 
+    @Test("an upload that begins with long filenames has room for more like them", arguments: [600, 900])
+    func longFilenames(_ count: Int) throws {
+        let name = String(repeating: "\u{e4}", count: 120) + ".txt"
+        let content = String(repeating: "x", count: 2048)
+        let body = Array(Self.multipartOf(count) { "f\($0):\(name)=\(content)" }.utf8)
+        for output in [BodyEncoding.multipart, .json] {
+            let plan = plan(.multipart, output) { $0.fieldEncoding.files = output == .json ? .base64 : .stream }
+            let run = Self.run(plan, body, slice: 64 * 1024)
+            #expect(run.failure == nil && !run.announced.isEmpty)
+            #expect(run.announced.allSatisfy { $0 >= run.length })
+            #expect(run.announced.allSatisfy { $0 - run.length <= body.count / 3 })
+        }
+    }
+
+    @Test("one long filename before a large file costs its upload nothing", arguments: [1 << 20, 1 << 23])
+    func oneFilename(_ length: Int) throws {
+        let name = String(repeating: "\u{e4}", count: 100)
+        let content = String(repeating: "x", count: length)
+        func first(_ name: String) throws -> Int {
+            let run = Self.run(
+                plan(.multipart, .multipart), Array(multipart("f:\(name)=\(content)").utf8), slice: 64 * 1024)
+            return try #require(run.announced.first) - run.length
+        }
+        #expect(abs(try first(name) - first("a.txt")) <= 1024)
+    }
+
     @Test(
         "of filenames that come 235 count, at n - 1, n and n + 1, by the parts that may come and by the bytes that are left"
     )

@@ -398,7 +398,8 @@ package struct RequestTranscoder: ~Copyable {
         setHighWatermark(OutputBuffer.defaultHighWatermark)
         // What a content coding hides can have any length, until it has come to its end.
         guard let length, decoder == nil || isDecoderSpent,
-            let bound = conversion.outputBound(ofBody: coding == nil ? length : conversion.consumedCount)
+            let bound = conversion.outputBound(
+                ofBody: coding == nil ? length : conversion.consumedCount, taken: takenCount)
         else { return .chunked }
         padding = conversion.padding
         return .length(takenCount + conversion.outputCount + bound)
@@ -412,13 +413,14 @@ package struct RequestTranscoder: ~Copyable {
     }
 
     /// Sees that the output, and `passing` bytes behind it, fit the length that was announced. Escapes can have used up what a bound
-    /// allows them, and so can fields of a document, of which there is no limit, behind a long beginning with few.
+    /// allows them, and behind a long beginning with few so can fields of a document, of which there is no limit, and filenames that are
+    /// written twice.
     private func checkLength(_ conversion: Conversion, passing: Int) throws(Refusal) {
         guard let announced, takenCount + conversion.outputCount + passing > announced else { return }
         let error = ConversionError(
             .unrepresentable, code: "length_outgrown",
             reason:
-                "the converted body is longer than the length that was announced for it: its texts grow too much by escapes, or it has many more fields than its beginning",
+                "the converted body is longer than the length that was announced for it: its texts grow too much by escapes, or it goes on with many more fields, or many more or longer filenames that aren't ASCII, than it began with",
             setting: "upstreams.\(upstream).framing")
         throw .conversion(error, accepted: [])
     }

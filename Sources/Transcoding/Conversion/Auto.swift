@@ -124,6 +124,7 @@ internal struct AutoEncoder: FileOutlet, DocumentEncoder, UniformSink, ~Copyable
     }
 
     var removedCount: Int { multipart.removedCount + form.removedCount + json.removedCount }
+    var filenameGrowth: Int { multipart.filenameGrowth }
 
     mutating func drain() throws(ConversionError) -> Bool {
         try decideWithoutFiles()
@@ -193,6 +194,7 @@ internal struct AutoFields: PartEncoder, DirectEncoder, ~Copyable {
     }
 
     var isFull: Bool { output.isFull }
+    var filenameGrowth: Int { multipart.filenameGrowth }
 
     /// Empty until it is known.
     var contentType: [UInt8] {

@@ -202,6 +202,11 @@ public final class Conversion {
     /// Bytes that are held apart from the output: a tree and what is to become one. What a tree counts is near to what it
     /// takes of memory. 0 for conversions that stream.
     public var heldCount: Int { pipeline.heldCount() }
+    /// Bytes by which filenames have grown in the output so far, because those that aren't ASCII are written twice.
+    internal var filenameGrowth: Int { pipeline.filenameGrowth() }
+    /// See `Pipeline`.
+    internal var isWritingDocument: Bool { pipeline.isWritingDocument() }
+    internal func countRest() -> Int? { pipeline.countRest() }
     /// Whether output should be taken before more input is fed.
     public var isFull: Bool { pipeline.isFull() }
 

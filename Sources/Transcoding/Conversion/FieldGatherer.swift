@@ -258,6 +258,34 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         return try walk.advance(&fields.tree, into: &outlet)
     }
 
+    /// Writes the fields to a fresh outlet, after `settle`, and returns how many bytes they are, with the body's end; at least so many come
+    /// where files have begun the body. Nil where they are refused.
+    mutating func countFields(into outlet: inout Outlet, order: MemberOrder) -> Int? {
+        guard !fields.tree.isObserved else { return nil }
+        var walk = TreeWalk()
+        var count = 0
+        do throws(ConversionError) {
+            try outlet.endFiles()
+            walk.start(&fields.tree, order: order)
+            var isDone = false
+            while !isDone {
+                outlet.write(&fields.tree, &walk)
+                isDone = try walk.advance(&fields.tree, into: &outlet)
+                count += outlet.output.count
+                outlet.output.removeAll()
+            }
+            while try !outlet.drain() {
+                count += outlet.output.count
+                outlet.output.removeAll()
+            }
+            try outlet.finish()
+        } catch {
+            return nil
+        }
+        // What files have begun may end in other words than a document of fields alone.
+        return count + outlet.output.count + (hasFiles ? 1024 : 0)
+    }
+
     /// Files have gone out beside the document, or as members of it.
     @inline(never)
     private func checkFiles(beside rule: DocumentRule?) throws(ConversionError) {

@@ -108,6 +108,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     var isFull: Bool { encoder.isFull }
     var contentType: [UInt8] { encoder.contentType }
     var removedCount: Int { encoder.removedCount }
+    var filenameGrowth: Int { encoder.filenameGrowth }
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 
     mutating func restart() {

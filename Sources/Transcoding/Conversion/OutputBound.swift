@@ -13,10 +13,14 @@ extension Conversion {
     /// than the bound says, and a caller that relied on it has to refuse the body then.
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
-    public func outputBound(ofBody length: Int) -> Int? {
-        guard length <= OutputBound.longest, padding != nil, !plan.readsOtherCharsets, !plan.changesImages else {
-            return nil
-        }
+    public func outputBound(ofBody length: Int) -> Int? { outputBound(ofBody: length, taken: nil) }
+
+    /// As above, where `taken` bytes of output were taken; nil: nobody knows. Of a document that is whole and none of which has been taken
+    /// the rest is counted, by writing it once more. That costs what writing it costs, for the few that are longer than what is held.
+    package func outputBound(ofBody length: Int, taken: Int?) -> Int? {
+        guard length <= OutputBound.longest, padding != nil, !plan.changesImages else { return nil }
+        if isWritingDocument, taken == 0, let rest = countRest() { return rest }
+        guard !plan.readsOtherCharsets else { return nil }
         return OutputBound(self, remaining: max(0, length - consumedCount), length: length).bytes
     }
 
@@ -44,6 +48,15 @@ private struct OutputBound {
     /// end and low limits of parts fall below. A limit of a thousand files times what a name may grow would be padding of half the
     /// body for each upload of 300 KiB; what is more takes of the allowance.
     static let filenamesWrittenTwice = 235
+    /// What filenames that are written twice may add, if those to come are like those that came, and half as much again: by the bytes
+    /// that are left, or by the `coming` files that may come, whichever is less.
+    static func filenames(_ conversion: Conversion, remaining: Int, coming: Int) -> Int {
+        let growth = Double(conversion.filenameGrowth)
+        guard growth > 0 else { return 0 }
+        let byBytes = growth / Double(max(1, conversion.consumedCount)) * Double(remaining)
+        let byFiles = growth / Double(max(1, conversion.accounting.files)) * Double(coming)
+        return Int(min(1.5 * min(byBytes, byFiles), 1e15))
+    }
     /// What may be added for fields to come: a quarter of the body, at least 384 KiB.
     static func worthwhile(for length: Int) -> Int { max(length / 4, 384 * 1024) }
 
@@ -60,9 +73,14 @@ private struct OutputBound {
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
         let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
-        let filenames =
-            plan.writesCameFilenames(from: input)
-            ? min(coming, Self.filenamesWrittenTwice) * FileRule.Filename.usualGrowth : 0
+        let allowance = Self.allowance(for: length)
+        var filenames = 0
+        if plan.writesCameFilenames(from: input) {
+            filenames = min(coming, Self.filenamesWrittenTwice) * FileRule.Filename.usualGrowth
+            // A body that has begun with long ones goes on with them. Half of what escapes have is theirs, too.
+            let expected = Self.filenames(conversion, remaining: remaining, coming: coming) - allowance / 2
+            filenames = max(filenames, expected)
+        }
         let changes = plan.map.growth(
             coming: coming, ofDocument: Self.limitsFields(of: input) ? 0 : remaining, sources: conversion.sources)
         guard fields + changes <= Self.worthwhile(for: length) else {
@@ -73,7 +91,7 @@ private struct OutputBound {
         let content = isDocument && input != .json ? remaining / 3 * 4 + 4 : remaining
         let held = conversion.heldCount * (plan.output == .json || !isDocument ? 1 : 2)
         // A body whose fields have all the structure they can and that is full of escapes besides is none that is sent.
-        bytes = content + held + changes + max(fields, Self.allowance(for: length)) + filenames + Self.end
+        bytes = content + held + changes + max(fields, allowance) + filenames + Self.end
     }
 
     /// Whether a document of `length` bytes, if it goes on as it began, has more fields than are allowed for, and needs more room for what

@@ -15,6 +15,13 @@ internal protocol Pipeline: ~Copyable {
     var contentType: [UInt8] { get }
     var accounting: Accounting { get }
     var heldCount: Int { get }
+    /// Bytes by which filenames have grown so far.
+    var filenameGrowth: Int { get }
+    /// Whether the document is whole and being written, in the middle of which bytes of it wait.
+    var isWritingDocument: Bool { get }
+    /// Where the document is whole, how many bytes are still to be written of it behind those that wait, none of which was taken: all of
+    /// it is written once more, and counted. Nil where that can't be told.
+    mutating func countRest() -> Int?
     /// The file that is held until other bytes of it were made.
     var hold: FileHold { get set }
 }
@@ -26,6 +33,8 @@ extension Pipeline where Self: ~Copyable {
         try feed(input)
     }
     internal var heldCount: Int { 0 }
+    internal var isWritingDocument: Bool { false }
+    internal mutating func countRest() -> Int? { nil }
 }
 
 /// A pipeline as functions, whatever its codecs are.
@@ -44,6 +53,9 @@ internal struct RunningPipeline {
     let contentType: () -> [UInt8]
     let accounting: () -> Accounting
     let heldCount: () -> Int
+    let filenameGrowth: () -> Int
+    let isWritingDocument: () -> Bool
+    let countRest: () -> Int?
     let holdsFile: () -> Bool
     let takeFile: () -> HeldFile?
     let settleFile: (SettledFile) -> Void
@@ -63,6 +75,9 @@ internal struct RunningPipeline {
         contentType = { box.pipeline.contentType }
         accounting = { box.pipeline.accounting }
         heldCount = { box.pipeline.heldCount + box.pipeline.hold.count }
+        filenameGrowth = { box.pipeline.filenameGrowth }
+        isWritingDocument = { box.pipeline.isWritingDocument }
+        countRest = { box.pipeline.countRest() }
         holdsFile = { box.pipeline.hold.isWaiting }
         takeFile = { box.pipeline.hold.take() }
         settleFile = { file in box.pipeline.hold.settle(file) }
@@ -125,6 +140,7 @@ internal struct DocumentPipeline<Encoder: DocumentEncoder & ~Copyable>: Pipeline
         accounting.removed += mapper.encoder.removedCount
         return accounting
     }
+    var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var hold: FileHold {
         _read { yield mapper.gate.hold }
         _modify { yield &mapper.gate.hold }
@@ -198,6 +214,7 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
     }
     var contentType: [UInt8] { mapper.encoder.contentType }
     var accounting: Accounting { mapper.accounting }
+    var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var hold: FileHold {
         _read { yield mapper.hold }
         _modify { yield &mapper.hold }
@@ -218,15 +235,20 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
     private var sources: [[UInt8]]
     private var isEnding = false
     private var isSending = false
+    private let makeOutlet: () -> Outlet
+    /// The output that waited when the fields began to go out.
+    private var before = 0
 
+    /// - Parameter makeOutlet: makes one more of the outlets that files and fields go to.
     init(
-        _ decoder: consuming Decoder, _ outlet: consuming Outlet, input: BodyEncoding, plan: ConversionPlan,
+        _ decoder: consuming Decoder, _ makeOutlet: @escaping () -> Outlet, input: BodyEncoding, plan: ConversionPlan,
         sources: [[UInt8]], observer: ConversionObserver?
     ) {
         self.decoder = decoder
         self.plan = plan
         self.sources = sources
-        gatherer = FieldGatherer(outlet, plan: plan, input: input, observer: observer)
+        self.makeOutlet = makeOutlet
+        gatherer = FieldGatherer(makeOutlet(), plan: plan, input: input, observer: observer)
         splicer = JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits)
     }
 
@@ -244,6 +266,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
         }
         if !isSending {
             try gatherer.settle(plan, sources: sources, splicer: &splicer)
+            before = gatherer.outlet.output.count
             isSending = true
         }
         guard try gatherer.send(), try gatherer.outlet.drain() else { return false }
@@ -267,6 +290,15 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
     var contentType: [UInt8] { gatherer.outlet.contentType }
     var accounting: Accounting { gatherer.accounting }
     var heldCount: Int { gatherer.heldCount }
+    var filenameGrowth: Int { gatherer.outlet.filenameGrowth }
+    var isWritingDocument: Bool { isSending }
+
+    mutating func countRest() -> Int? {
+        var outlet = makeOutlet()
+        guard isSending, let count = gatherer.countFields(into: &outlet, order: plan.treeOrder) else { return nil }
+        return max(0, count - (gatherer.outlet.output.count - before))
+    }
+
     var hold: FileHold {
         _read { yield gatherer.hold }
         _modify { yield &gatherer.hold }
@@ -292,18 +324,21 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
     /// Bytes of a document that its decoder keeps as they are until it is whole.
     private let keepsInput: Bool
     private var kept = 0
+    private let makeEncoder: () -> Encoder
 
+    /// - Parameter makeEncoder: makes one more of the encoders that the document goes to.
     init(
-        _ decoder: consuming Decoder, _ encoder: consuming Encoder, input: BodyEncoding, plan: ConversionPlan,
+        _ decoder: consuming Decoder, _ makeEncoder: @escaping () -> Encoder, input: BodyEncoding, plan: ConversionPlan,
         sources: [[UInt8]], observer: ConversionObserver?
     ) {
+        self.makeEncoder = makeEncoder
         self.decoder = decoder
         self.plan = plan
         self.sources = sources
         tree = Tree(limits: plan.limits, duplicates: plan.effectiveJSONDuplicates)
         tree.observer = observer
         splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
-        mapper = EventMapper(encoder, plan: plan, map: FieldMap(), observer: observer)
+        mapper = EventMapper(makeEncoder(), plan: plan, map: FieldMap(), observer: observer)
         keepsInput = input == .bplist
     }
 
@@ -351,6 +386,34 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         return accounting
     }
     var heldCount: Int { tree.cost + kept }
+    var filenameGrowth: Int { mapper.encoder.filenameGrowth }
+    var isWritingDocument: Bool { isWriting }
+
+    mutating func countRest() -> Int? {
+        guard isWriting, !tree.isObserved else { return nil }
+        var counter = EventMapper(makeEncoder(), plan: plan, map: FieldMap())
+        var walk = TreeWalk()
+        walk.start(&tree, order: plan.treeOrder)
+        var count = 0
+        do throws(ConversionError) {
+            var isDone = false
+            while !isDone {
+                if counter.passesAll, !counter.omitsNulls { counter.encoder.write(&tree, &walk) }
+                isDone = try walk.advance(&tree, into: &counter)
+                count += counter.output.count
+                counter.output.removeAll()
+            }
+            while try !counter.encoder.drain() {
+                count += counter.output.count
+                counter.output.removeAll()
+            }
+            try counter.finish()
+        } catch {
+            return nil
+        }
+        return max(0, count + counter.output.count - mapper.encoder.output.count)
+    }
+
     var hold: FileHold {
         _read { yield mapper.gate.hold }
         _modify { yield &mapper.gate.hold }

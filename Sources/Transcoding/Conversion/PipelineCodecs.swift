@@ -63,6 +63,8 @@ internal protocol PipelineEncoder: OutputEncoder, ~Copyable {
     var contentType: [UInt8] { get }
     /// What rules of the encoder have left out of the body.
     var removedCount: Int { get }
+    /// Bytes by which filenames have grown so far; 0 where they don't.
+    var filenameGrowth: Int { get }
     /// Writes what the encoder held back until the document's end, before `finish`. Returns false when the output is full, to
     /// be called again.
     mutating func drain() throws(ConversionError) -> Bool
@@ -70,6 +72,10 @@ internal protocol PipelineEncoder: OutputEncoder, ~Copyable {
 
 /// An encoder that writes every event at once. One that wraps another encoder is none: it passes the questions on.
 internal protocol DirectEncoder: PipelineEncoder, ~Copyable {}
+
+extension PipelineEncoder where Self: ~Copyable {
+    internal var filenameGrowth: Int { 0 }
+}
 
 extension DirectEncoder where Self: ~Copyable {
     internal var removedCount: Int { 0 }
@@ -171,6 +177,7 @@ extension FlatEncoder: DocumentEncoder, PipelineEncoder where Target: PartEncode
     }
     internal var contentType: [UInt8] { flattener.target.contentType }
     internal var removedCount: Int { flattener.removedCount }
+    internal var filenameGrowth: Int { flattener.target.filenameGrowth }
     internal mutating func drain() throws(ConversionError) -> Bool { try Target.drain(&flattener) }
 }
 

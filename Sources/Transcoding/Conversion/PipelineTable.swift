@@ -69,7 +69,7 @@ internal struct PipelineTable {
     }
 
     private func gathered<Decoder: PartDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable>(
-        _ decoder: consuming Decoder, _ outlet: consuming Outlet
+        _ decoder: consuming Decoder, _ outlet: @escaping @autoclosure () -> Outlet
     ) -> RunningPipeline {
         RunningPipeline(
             GatheringPipeline(decoder, outlet, input: input, plan: plan, sources: sources, observer: observer))
@@ -129,7 +129,7 @@ internal struct PipelineTable {
     }
 
     private func whole<Decoder: DocumentDecoder & ~Copyable, Encoder: DocumentEncoder & ~Copyable>(
-        _ decoder: consuming Decoder, _ encoder: consuming Encoder
+        _ decoder: consuming Decoder, _ encoder: @escaping @autoclosure () -> Encoder
     ) -> RunningPipeline {
         RunningPipeline(
             TreePipeline(decoder, encoder, input: input, plan: plan, sources: sources, observer: observer))

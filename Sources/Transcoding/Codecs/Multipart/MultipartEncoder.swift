@@ -44,6 +44,8 @@ extension Multipart {
         private var base64 = Base64Encoder()
         internal var passage = Passage()
         private var names = WrittenNames()
+        /// Bytes by which filenames have grown because they are written twice.
+        internal private(set) var filenameGrowth = 0
 
         /// An encoder of one body under `options` (`files`).
         package init(boundary: Boundary, options: FieldEncodingOptions) {
@@ -59,6 +61,7 @@ extension Multipart {
             content = .verbatim
             base64 = Base64Encoder()
             names.removeAll()
+            filenameGrowth = 0
             makeOpening()
         }
 
@@ -229,8 +232,10 @@ extension Multipart.Encoder {
         var at = 0
         while at < filename.count, filename[at] < 0x80 { at += 1 }
         guard at < filename.count else { return }
+        let before = output.count
         output.append("; filename*=UTF-8''")
         output.append(percentEncoding: filename, keeping: .unreserved, plusForSpace: false)
+        filenameGrowth += output.count - before
     }
 
     /// The bytes that `writeExtended` writes.
