@@ -419,6 +419,12 @@ extension ConversionNoteTests {
             conversion: "json -> xml", code: "name_rejected", body: #"{"r":{"1":"x"}}"#, output: "!xml_name /r/1",
             mended: ("json -> xml(names: item)", xml(#"<r><item key="1">x</item></r>"#))),
         Case(
+            conversion: "json -> xml", code: "name_prefix", body: #"{"r":{"p:a":"x"}}"#, output: "!xml_prefix /r/p:a",
+            mended: (
+                "json -> xml(convention: lossless)",
+                lossless(#"<map key="r"><string key="p:a">x</string></map>"#)
+            )),
+        Case(
             conversion: "json -> xml(names: item)", code: "name_item", body: #"{"r":{"1":"x"}}"#,
             output: xml(#"<r><item key="1">x</item></r>"#), twin: ##"{"r":{"item":{"@key":"1","#text":"x"}}}"##,
             mended: (

@@ -27,6 +27,8 @@ extension XML {
             /// Whether its start tag was written. A list's is with its first item, since empty ones go by an option.
             var isBegun: Bool
             var nameStart: Int
+            /// The number of the item at hand, of an array or a list.
+            var position = -1
             /// Whether an element has been written in it.
             var hasChildren = false
             /// Whether the member that is its text has come.
@@ -45,6 +47,8 @@ extension XML {
         private let textKey: [UInt8]
 
         private var rootName = ByteStore()
+        /// Whether the root element is none of the document's members, so that no place names it.
+        private var isRootInvented = true
         private var frames: [Frame] = []
         private var names = ByteStore()
         private var position = Position.root
@@ -53,6 +57,8 @@ extension XML {
         /// The attributes of the tag that is open, to see that none comes twice.
         private var attributes: JSON.MemberNames
         private var namespaces = TagNamespaces()
+        /// The frames around the element whose tag is open.
+        private var tagLevel = 0
         /// Whether the start tag of the innermost element isn't closed yet.
         private var isTagOpen = false
         /// The number of open elements.
@@ -77,6 +83,7 @@ extension XML {
         internal mutating func reset() {
             removedCount = 0
             rootName = ByteStore(copying: Array(options.rootName.utf8).span)
+            isRootInvented = true
             frames.removeAll(keepingCapacity: true)
             names.removeAll(keepingUpTo: 64 * 1024)
             position = .root
@@ -90,7 +97,10 @@ extension XML {
         }
 
         /// Gives the element of the document another name than the option's, before any value comes.
-        internal mutating func nameRoot(_ name: ByteStore) { rootName = name }
+        internal mutating func nameRoot(_ name: ByteStore) {
+            rootName = name
+            isRootInvented = false
+        }
 
         /// Whether a member of that name is neither an attribute nor text.
         internal func isElement(_ key: Span<UInt8>) -> Bool {
@@ -132,6 +142,7 @@ extension XML {
                 return
             }
             guard frame.kind != .object else { return }
+            frames[frames.count - 1].position += 1
             position = .element
             name.removeAll()
             if frame.kind == .list {
@@ -314,6 +325,7 @@ extension XML {
                 try enterParent()
                 try writeStartTag(into: &output)
                 push(.list, isBegun: true)
+                frames[frames.count - 1].position = waiting[index].position
             }
             name = item
         }
@@ -335,7 +347,9 @@ extension XML {
             output.append("<")
             attributes.close(to: 0)
             namespaces.beginTag()
+            tagLevel = frames.count
             if isName(name.span) {
+                namespaces.noteElement(name)
                 output.append(name)
             } else {
                 guard options.names == .item, isName(itemName.span) else {
@@ -362,22 +376,43 @@ extension XML {
             bufferedText.removeAll()
         }
 
-        /// Whether no attribute of the tag that is open, which is the innermost object's, comes twice under two prefixes.
+        /// Whether all prefixes of the tag that is open are declared, and no attribute of it, which is the innermost object's, comes
+        /// twice under two prefixes.
         private mutating func checkTag() throws(ConversionError) {
+            guard namespaces.hasPrefixes else { return }
+            if let undeclared = namespaces.undeclared() {
+                guard undeclared.isElement else { throw attributeFault(.prefix, undeclared.name) }
+                // Where an object or a list has begun with the tag, the place is its own, and not that of what stands in it.
+                if frames.count > tagLevel {
+                    while frames.count > tagLevel + 1 { pop() }
+                    name.removeAll()
+                    name.append(names, frames[tagLevel].nameStart..<names.count)
+                    pop()
+                    position = .element
+                }
+                throw fault(.prefix)
+            }
             guard let repeated = namespaces.repeated(&attributes) else { return }
             guard !repeated.isFull else {
                 throw .limit("tree", of: limits.tree, what: "the names of one element's attributes")
             }
+            throw attributeFault(.writtenTwice, repeated.name)
+        }
+
+        /// The error of an attribute in the tag that is open, also where something in its element has begun already.
+        private mutating func attributeFault(_ fault: Fault, _ attribute: ByteStore) -> ConversionError {
+            while frames.count > tagLevel + 1 { pop() }
             position = .attribute
-            name = repeated.name
-            throw fault(.writtenTwice)
+            name = attribute
+            return self.fault(fault)
         }
 
         /// Ends the innermost element, whose name is the one at hand.
         private mutating func endElement(into output: inout OutputBuffer) throws(ConversionError) {
             depth -= 1
-            namespaces.close(to: depth)
+            defer { namespaces.close(to: depth) }
             if isTagOpen, bufferedText.isEmpty {
+                try checkTag()
                 output.append("/>")
                 isTagOpen = false
                 return
@@ -408,12 +443,7 @@ extension XML {
             for _ in 0..<depth * options.indentation { output.append(UInt8(ascii: " ")) }
         }
 
-        /// Whether the name can be an element's, and be read again: none has the prefix of declarations.
-        private func isName(_ name: Span<UInt8>) -> Bool {
-            name.count <= options.nameLimit && XML.isName(name) && !name.hasPrefix(Self.declarationPrefix)
-        }
-
-        private static let declarationPrefix = Array("xmlns:".utf8)
+        private func isName(_ name: Span<UInt8>) -> Bool { options.isName(name) }
 
         /// Whether the attribute at hand declares a namespace.
         private var isDeclaration: Bool { name.span.isNamespaceDeclaration }
@@ -426,21 +456,41 @@ extension XML {
 
         private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path) }
 
-        /// The path at hand for messages: `/root/a`, `/root/@x`.
-        private var path: String {
-            var text = ""
-            for (index, frame) in frames.enumerated() where frame.kind != .array {
+        /// The place at hand in the document that came, for messages: `/a/0/b`, `/a/@x`. Nil for the document itself.
+        private var path: String? {
+            var tokens: [UInt8] = []
+            for (index, frame) in frames.enumerated() {
                 let end = index + 1 < frames.count ? frames[index + 1].nameStart : names.count
-                text += "/" + names.slice(frame.nameStart..<end).lossyString()
+                appendPlace(ByteStore(copying: names.slice(frame.nameStart..<end)), below: index, to: &tokens)
             }
-            let own = name.span.lossyString()
             switch position {
-            case .text: return text + "/" + options.textKey
-            case .attribute: return text + "/" + options.attributePrefix + own
-            case .root, .element: return text + "/" + own
+            case .text: JSONPointer.append(textKey.span, to: &tokens)
+            case .attribute: JSONPointer.append((prefix + name.span.copied()).span, to: &tokens)
+            case .root, .element: appendPlace(name, below: frames.count, to: &tokens)
+            }
+            return tokens.isEmpty ? nil : tokens.span.lossyString()
+        }
+
+        /// Appends the step to what stands in the innermost one of the first `level` frames: its name, or its number.
+        private func appendPlace(_ name: ByteStore, below level: Int, to tokens: inout [UInt8]) {
+            if level == 0 {
+                if !isRootInvented { JSONPointer.append(name.span, to: &tokens) }
+            } else if frames[level - 1].kind == .object {
+                JSONPointer.append(name.span, to: &tokens)
+            } else {
+                JSONPointer.append(Array(String(max(0, frames[level - 1].position)).utf8).span, to: &tokens)
             }
         }
     }
+}
+
+extension XML.EncodingOptions {
+    /// Whether the name can be an element's, and be read again: none has the prefix of declarations.
+    internal func isName(_ name: Span<UInt8>) -> Bool {
+        name.count <= nameLimit && XML.isName(name) && !name.hasPrefix(Self.declarationPrefix)
+    }
+
+    private static let declarationPrefix = Array("xmlns:".utf8)
 }
 
 extension ByteStore {

@@ -7,7 +7,7 @@ extension XML {
         case vocabularyValue
         // Writing.
         case name, forbiddenCharacter, lateAttribute, attributeValue, attributeNull, writtenTwice, mixedWriting
-        case textValue, namespace, null, emptyArray, root, file, fileType
+        case textValue, namespace, prefix, null, emptyArray, root, file, fileType
 
         package var row: ConversionError {
             switch self {
@@ -92,6 +92,11 @@ extension XML {
                     "xml_namespace",
                     "no prefix can be bound to an empty namespace, and xml, xmlns and their namespaces only to each other; "
                         + "leave the declaration out")
+            case .prefix:
+                .unrepresentable(
+                    "xml_prefix",
+                    "nobody declares the prefix of the name, which readers of namespaces then refuse; give its element or one "
+                        + "around it a member for xmlns and the prefix, as @xmlns:p, or rename it")
             case .null:
                 .unrepresentable(
                     "xml_null", "a null has no form here; choose nulls: empty, nil or omit", setting: "nulls")

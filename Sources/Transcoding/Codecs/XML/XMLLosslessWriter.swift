@@ -7,8 +7,10 @@ extension XML {
         /// The key of the member that comes, and whether there is one.
         private var key = ByteStore()
         private var hasKey = false
-        /// For each open container, whether it has children.
-        private var frames: [(isMap: Bool, hasChildren: Bool)] = []
+        /// For each open container, whether it has children, the keys before its own in `keys`, and the number of the item at hand.
+        private var frames: [(isMap: Bool, hasChildren: Bool, keyStart: Int, position: Int)] = []
+        /// The keys of the open containers.
+        private var keys = ByteStore()
         private var isTagOpen = false
         private var isInText = false
         private var text = TextWriter()
@@ -21,6 +23,7 @@ extension XML {
             key.removeAll()
             hasKey = false
             frames.removeAll(keepingCapacity: true)
+            keys.removeAll(keepingUpTo: 64 * 1024)
             isTagOpen = false
             isInText = false
         }
@@ -33,11 +36,13 @@ extension XML {
 
         internal mutating func begin(isMap: Bool, into output: inout OutputBuffer) throws(ConversionError) {
             try beginElement(isMap ? "map" : "array", into: &output)
-            frames.append((isMap, false))
+            frames.append((isMap, false, keys.count, -1))
+            keys.append(contentsOf: key)
         }
 
         internal mutating func end(into output: inout OutputBuffer) {
             let frame = frames.removeLast()
+            keys.truncate(to: frame.keyStart)
             if !isTagOpen, frame.hasChildren { indent(into: &output) }
             endElement(frame.isMap ? "map" : "array", into: &output)
         }
@@ -82,6 +87,7 @@ extension XML {
             closeTag(into: &output)
             if let last = frames.indices.last {
                 frames[last].hasChildren = true
+                frames[last].position += 1
                 indent(into: &output)
             }
             output.append("<")
@@ -122,9 +128,21 @@ extension XML {
             for _ in 0..<frames.count * indentation { output.append(UInt8(ascii: " ")) }
         }
 
-        /// The last key that came says where.
         private func fault(_ fault: Fault) -> ConversionError {
-            fault.error(field: key.isEmpty ? nil : key.span.lossyString())
+            // The innermost step is that of the value at hand, whose key came last.
+            var tokens: [UInt8] = []
+            for (index, frame) in frames.enumerated() {
+                if !frame.isMap {
+                    JSONPointer.append(Array(String(max(0, frame.position)).utf8).span, to: &tokens)
+                } else if index + 1 < frames.count {
+                    let end = index + 2 < frames.count ? frames[index + 2].keyStart : keys.count
+                    let key = ByteStore(copying: keys.slice(frames[index + 1].keyStart..<end))
+                    JSONPointer.append(key.span, to: &tokens)
+                } else {
+                    JSONPointer.append(key.span, to: &tokens)
+                }
+            }
+            return fault.error(field: tokens.isEmpty ? nil : tokens.span.lossyString())
         }
     }
 }

@@ -13,6 +13,9 @@ extension XML {
         /// The names of the tag's attributes that have a prefix and declare nothing.
         private var names = ByteStore()
         private var attributes: [Attribute] = []
+        /// The name of the tag's element where it has a prefix, and the bytes of that; 0 where it has none.
+        private var element = ByteStore()
+        private var elementPrefix = 0
         /// The value of the declaration that is being written.
         internal var value = ByteStore()
 
@@ -23,9 +26,36 @@ extension XML {
         }
 
         internal mutating func beginTag() {
+            elementPrefix = 0
             if attributes.isEmpty { return }
             names.removeAll()
             attributes.removeAll(keepingCapacity: true)
+        }
+
+        /// Notes the name of the tag's element.
+        internal mutating func noteElement(_ name: ByteStore) {
+            let colon = Scan.firstIndex(ofAny: Self.colon, Self.colon, Self.colon, Self.colon, in: name.span, from: 0)
+            guard colon < name.count else { return }
+            element.removeAll()
+            element.append(contentsOf: name.span)
+            elementPrefix = colon
+        }
+
+        private static var colon: UInt8 { UInt8(ascii: ":") }
+
+        /// Whether any name of the tag has a prefix.
+        internal var hasPrefixes: Bool { elementPrefix > 0 || !attributes.isEmpty }
+
+        /// The first name of the tag with a prefix that neither it nor an element around declares, or nil. `xml` is declared always.
+        internal func undeclared() -> (name: ByteStore, isElement: Bool)? {
+            if elementPrefix > 0, namespaces.number(of: element.slice(0..<elementPrefix)) == nil {
+                return (element, true)
+            }
+            for attribute in attributes
+            where namespaces.number(of: names.slice(attribute.start..<attribute.colon)) == nil {
+                return (ByteStore(copying: names.slice(attribute.start..<attribute.end)), false)
+            }
+            return nil
         }
 
         /// Notes an attribute of the tag, which declares nothing.

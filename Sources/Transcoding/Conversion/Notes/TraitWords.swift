@@ -276,6 +276,8 @@ extension NoteWriter {
             return TraitWords(
                 "document_array", "a document that is an array", "reads back as an object with \(options.itemName)",
                 lossless)
+        case .colonName where outcome.note == .refused:
+            return TraitWords("name_prefix", "a name with a prefix that nobody declares", lossless)
         case .digitName, .brackets, .openBracket, .spaceInName, .emptyName, .escapeInName, .longName, .spaceBeforeName,
             .lineEndInName, .emptyNameBelow, .bracketsBelow, .controlInName, .nulInName, .nulInNameBelow:
             if isAltered {
