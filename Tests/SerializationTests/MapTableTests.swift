@@ -291,6 +291,19 @@ struct MapTableTests {
                 $0.map = set(("a", .literal(.null))); $0.output = .form; $0.fieldEncoding.nulls = .reject
             }
         ),
+        ("plan_rename a", { $0.map = rename(("a", "a")) }),
+        ("plan_rename a[*].b", { $0.map = rename(("a[*].b", "a[*].b")) }),
+        ("plan_rename a.b", { $0.map = rename(("a.b", "a")) }),
+        (
+            "plan_types a",
+            {
+                $0.map = rename(("a", "b")); $0.types = [TypeRule(path: path("a"), type: .integer)]
+            }
+        ),
+        ("plan_xml_name -", { ($0.output, $0.xmlEncoding.rootName) = (.xml, "1x") }),
+        ("plan_xml_name -", { ($0.output, $0.xmlEncoding.itemName) = (.xml, "a b") }),
+        ("plan_xml_name -", { ($0.output, $0.xmlEncoding.itemName) = (.xml, "") }),
+        ("plan_xml_name -", { ($0.output, $0.xmlEncoding.rootName) = (.xml, "xmlns:a") }),
         ("plan_duplicates -", { $0.jsonDuplicates = .array }),
         ("plan_duplicates -", { $0.fieldDecoding.duplicates = .keep }),
         ("plan_inputs -", { $0.inputs = [] }),
@@ -331,6 +344,33 @@ struct MapTableTests {
             $0.files = [FileRule(path: path("f"), policy: .base64, filename: .literal("x"), mediaType: "a/b", max: 0)]
         }
         #expect(plan.validate().isEmpty)
+    }
+
+    @Test("nor has one whose renames and types can hold")
+    func noFaultOfNames() {
+        let plans = [
+            plan(.json, .json) {
+                $0.map = rename(("a", "a.b"))
+                $0.types = [TypeRule(path: path("a.b"), type: .integer)]
+            },
+            // Something else takes the place of what went.
+            plan(.json, .json) {
+                $0.map = rename(("a", "b"), ("c", "a"))
+                $0.types = [TypeRule(path: path("a"), type: .integer)]
+            },
+            plan(.json, .json) {
+                $0.map = rename(("a", "b"))
+                $0.map.set = [.init(path: path("a"), value: .literal(.string("1")))]
+                $0.types = [TypeRule(path: path("a"), type: .integer), TypeRule(path: path("b"), type: .integer)]
+            },
+            // A field that stands alone in it can take its place where names are all there is.
+            plan(.form, .form) { $0.map = rename(("a.b", "a")) },
+            plan(.json, .xml) {
+                ($0.xmlEncoding.rootName, $0.xmlEncoding.itemName, $0.xmlEncoding.root) = ("1", "x", .member)
+            },
+            plan(.json, .xml) { ($0.xmlEncoding.rootName, $0.xmlEncoding.convention) = ("1", .lossless) },
+        ]
+        for plan in plans { #expect(plan.validate().isEmpty) }
     }
 
     @Test(

@@ -272,7 +272,9 @@ struct MultipartDecoderTests {
     static let baseRows: [(filename: String, base: String?)] = [
         ("a.txt", "a.txt"), ("dir/sub/a.txt", "a.txt"), ("dir\\a.txt", "a.txt"), ("dir/", "dir"), ("a/b\\c//", "c"),
         ("", ""),
-        ("/", nil), ("/\\/", nil), ("..", ".."),
+        ("/", nil), ("/\\/", nil), ("..", nil), (".", nil), ("dir/..", nil), ("dir\\.", nil), ("../", nil),
+        ("a/./", nil),
+        ("...", "..."), (".a", ".a"), ("../.a.", ".a."), ("a..", "a.."),
     ]
 
     @Test("filenames: base keeps the last component, and never makes an empty name", arguments: baseRows)

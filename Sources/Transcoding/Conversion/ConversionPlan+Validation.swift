@@ -39,6 +39,28 @@ extension ConversionPlan {
                     rename.from, setting: "map.rename")
             }
         }
+        for rename in map.rename where !rename.from.segments.isEmpty {
+            if rename.from == rename.to {
+                report("rename", "the field is to become what it is already", rename.from, setting: "map.rename")
+            } else if rename.from.begins(with: rename.to), !inputs.contains(where: { $0.isFlat && streams(from: $0) }) {
+                report(
+                    "rename", "the field can't take the place of what it stands in, \"\(rename.to)\"", rename.from,
+                    setting: "map.rename")
+            }
+        }
+        for rule in types {
+            guard let rename = map.rename.last(where: { $0.from == rule.path && $0.to != rule.path }),
+                !map.puts(at: rule.path)
+            else { continue }
+            report(
+                "types", "types are declared of the names behind the map, which has made this one \"\(rename.to)\"",
+                rule.path, setting: "fields")
+        }
+        if output == .xml, xmlEncoding.convention == .attributes {
+            for (name, setting) in xmlEncoding.inventedNames where !xmlEncoding.isName(Array(name.utf8).span) {
+                report("xml_name", "\"\(name)\" is no name of an element in XML", setting: setting)
+            }
+        }
         for assignment in map.set where assignment.path.hasWildcard || assignment.path.segments.isEmpty {
             report("wildcard", "a value can be set at one place only, without *", assignment.path, setting: "map.set")
         }
@@ -51,6 +73,18 @@ extension ConversionPlan {
             faults.append(fault)
         }
 
+        for (index, rule) in files.enumerated() {
+            guard let name = rule.name?.pattern else { continue }
+            let nesting = fieldEncoding.nesting
+            let other = files[..<index].first { other in
+                guard let earlier = other.name?.pattern, !earlier.isPush || earlier != name else { return false }
+                return earlier.clashes(with: name, nesting)
+            }
+            if let other {
+                report(
+                    "files", "its files and those of \"\(other.path)\" get the same names", rule.path, setting: "files")
+            }
+        }
         for rule in files {
             if rule.policy == .stream, !output.hasFiles {
                 report(
@@ -180,6 +214,25 @@ extension ConversionPlan {
         } catch {
             return error
         }
+    }
+}
+
+extension FieldMap {
+    /// Whether a rule may put something at the path, above or below.
+    fileprivate func puts(at path: FieldPath) -> Bool {
+        rename.contains { $0.to.overlaps(path) } || (set + append).contains { $0.path.overlaps(path) }
+    }
+}
+
+extension FieldPath {
+    /// Whether the first steps of the path are those of `other`.
+    fileprivate func begins(with other: FieldPath) -> Bool { segments.starts(with: other.segments) }
+}
+
+extension XML.EncodingOptions {
+    /// The names that elements get which have none in the document, by their settings.
+    fileprivate var inventedNames: [(name: String, setting: String)] {
+        (root == .member ? [] : [(rootName, "root_name")]) + [(itemName, "item_name")]
     }
 }
 

@@ -99,7 +99,7 @@ internal struct FileGate {
     mutating func spell(rule: Int?, to name: inout ByteStore) -> Bool {
         guard let rule, let template = rules[rule].name else { return false }
         name.removeAll()
-        for (index, piece) in template.pieces.enumerated() {
+        for (index, piece) in template.pattern.pieces.enumerated() {
             if index > 0 { name.append(decimal: named[rule]) }
             name.append(contentsOf: piece)
         }
@@ -271,7 +271,11 @@ internal struct FileGate {
 
     mutating func text(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         guard let rule = capturing else { return }
-        try checkName(names[rule].count + piece.count)
+        guard names[rule].count + piece.count <= nameLimit else {
+            var place: String?
+            if case .field(let path) = rules[rule].filename { place = path.description }
+            throw .limit("key", of: nameLimit, what: "a filename", field: place)
+        }
         names[rule].append(contentsOf: piece)
         guard isLast else { return }
         capturing = nil
@@ -282,9 +286,12 @@ internal struct FileGate {
         }
     }
 
-    /// Checks the length of a filename or a media type that comes from a text.
+    /// Checks the length of the filename or the media type that the file at hand has in a text.
     func checkName(_ count: Int) throws(ConversionError) {
-        guard count <= nameLimit else { throw .limit("key", of: nameLimit, what: "a filename") }
+        guard count <= nameLimit else {
+            throw .limit(
+                "key", of: nameLimit, what: "a filename or a media type", field: field.span.lossyString())
+        }
     }
 
     mutating func forgetName(rule: Int) { hasName[rule] = false }

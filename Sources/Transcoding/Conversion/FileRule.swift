@@ -92,8 +92,7 @@ public enum FileSource: String, Hashable, Sendable, CaseIterable {
 
 /// The name of a file's part: a text in which `{index}` stands for the number of the file among those of its rule, from 0.
 public struct FileNameTemplate: Hashable, Sendable {
-    /// What stands between the numbers; one piece where there is none.
-    internal let pieces: [[UInt8]]
+    internal let pattern: NamePattern
 
     /// Nil for an empty text and for braces around anything but `index`.
     public init?(_ text: String) {
@@ -111,7 +110,7 @@ public struct FileNameTemplate: Hashable, Sendable {
                 rest = rest.dropFirst()
             }
         }
-        self.pieces = pieces
+        pattern = NamePattern(pieces: pieces)
     }
 }
 

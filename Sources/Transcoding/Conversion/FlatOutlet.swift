@@ -39,6 +39,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
         }
         isText = policy == .base64
         if isText { head.setName(copying: spelled) } else { head.copy(file, named: spelled) }
+        head.hasGivenName = naming == .given
         try encoder.flattener.target.beginPart(head)
     }
 

@@ -15,6 +15,11 @@ internal enum MapConflict: String {
         ConversionError(
             .unrepresentable, code: "map_conflict", reason: rawValue, field: path.description, setting: "map")
     }
+
+    /// The error of a rule of files, whose field is still to be named.
+    var ofFiles: ConversionError {
+        ConversionError(.unrepresentable, code: "map_conflict", reason: rawValue, setting: "files")
+    }
 }
 
 /// The renames of a map for mappers that meet one value after the other: whether a field has been moved by each, and whether one

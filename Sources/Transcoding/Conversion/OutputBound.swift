@@ -161,7 +161,8 @@ extension ConversionPlan {
     /// What the names and types that rules give files add to a part's head, or an object's, at most.
     fileprivate func fileHeadGrowth(from input: BodyEncoding) -> Int {
         files.map { rule in
-            let name = rule.name.map { $0.pieces.reduce(0) { $0 + $1.count } + 4 * $0.pieces.count } ?? 0
+            let name =
+                rule.name.map { $0.pattern.pieces.reduce(0) { $0 + $1.count } + 4 * $0.pattern.pieces.count } ?? 0
             return name + (rule.filename?.longest ?? 0) + (rule.mediaType?.utf8.count ?? 0)
         }.max() ?? 0
     }

@@ -147,6 +147,7 @@ internal struct PartRules: ~Copyable {
     mutating func describe(_ part: borrowing PartHead) throws(ConversionError) {
         nameByRule()
         head.copy(part, named: spelled)
+        head.hasGivenName = naming == .given
         try gate.describe(&head, rule: rule)
     }
 
@@ -157,6 +158,7 @@ internal struct PartRules: ~Copyable {
             nameByRule()
             head.setName(copying: spelled)
             head.isFile = true
+            head.hasGivenName = naming == .given
             try gate.describeMade(&head)
         }
         if made != .nothing { try gate.countMade() }

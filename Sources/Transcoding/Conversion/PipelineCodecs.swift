@@ -264,6 +264,8 @@ extension Multipart.Encoder: PartEncoder, DirectEncoder {
         options.files = .stream
         self.init(boundary: .random(), options: options)
         limits = plan.limits
+        given = GivenNames(
+            plan.files.compactMap(\.name?.pattern), options.nesting, refusal: MapConflict.occupied.ofFiles)
     }
 
     internal mutating func restart() { resetWithRandomBoundary() }

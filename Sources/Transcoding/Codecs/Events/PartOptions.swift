@@ -1,3 +1,5 @@
+internal import Octets
+
 /// Whether a field named `_charset_` (RFC 7578 §4.6, HTML) says in which charset the texts after it are.
 public enum CharsetHint: String, Hashable, Sendable, CaseIterable {
     /// It is a field like any other.
@@ -29,7 +31,8 @@ public enum MixedPolicy: String, Hashable, Sendable, CaseIterable {
 public enum FilenamePolicy: String, Hashable, Sendable, CaseIterable {
     /// All of it, `dir/sub/a.txt`.
     case keep
-    /// What follows the last `/` or `\`: `a.txt`, and `sub` of `dir/sub/`. A name that has nothing else is refused with 422.
+    /// What follows the last `/` or `\`: `a.txt`, and `sub` of `dir/sub/`. A name that has nothing else, or that is a folder's by
+    /// its last part, `.` or `..`, is refused with 422.
     case base
 
     /// Where what is kept stands in `name`; nil: nothing would be left of it. An empty name is one that was given empty.
@@ -39,7 +42,8 @@ public enum FilenamePolicy: String, Hashable, Sendable, CaseIterable {
         while end > 0, Self.isSeparator(name[end - 1]) { end -= 1 }
         var start = end
         while start > 0, !Self.isSeparator(name[start - 1]) { start -= 1 }
-        return start < end ? start..<end : nil
+        let kept = name.extracting(start..<end)
+        return kept.isEmpty || kept.isEqual(to: ".") || kept.isEqual(to: "..") ? nil : start..<end
     }
 
     private static func isSeparator(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") }

@@ -46,6 +46,8 @@ extension Multipart {
         private var names = WrittenNames()
         /// Bytes by which filenames have grown because they are written twice.
         internal private(set) var filenameGrowth = 0
+        /// The names that rules give files.
+        internal var given = GivenNames()
 
         /// An encoder of one body under `options` (`files`).
         package init(boundary: Boundary, options: FieldEncodingOptions) {
@@ -62,6 +64,7 @@ extension Multipart {
             base64 = Base64Encoder()
             names.removeAll()
             filenameGrowth = 0
+            if !given.isEmpty { given.removeAll() }
             makeOpening()
         }
 
@@ -138,6 +141,7 @@ extension Multipart.Encoder {
         if let fault = Self.fault(in: head, withHeaders: withHeaders) ?? names.fault(in: head.name) {
             throw fault.error(field: head.name.lossyString())
         }
+        if !given.isEmpty { try given.take(head.name, isGiven: head.hasGivenName) }
         if let limits { try checkLimits(head, limits, withHeaders: withHeaders) }
     }
 
