@@ -33,7 +33,7 @@ extension PropertyList {
             case .nonFiniteReal:
                 .unrepresentable(
                     "plist_nonfinite_real",
-                    "the real is infinite or not a number, which no other encoding has; say non_finite: string",
+                    "the real is infinite or not a number, which is not read as a number; say non_finite: string",
                     setting: "non_finite")
             case .invalidDate:
                 .malformed(
