@@ -225,10 +225,8 @@ public class HTTP2Session {
     /// Takes memory of another session's output, rather than to grow by copies: an idle one keeps little, or none where what was written
     /// last took it along.
     private final func makeRoom(for count: Int) {
-        if output.count + count > Self.keptCapacity {
+        if output.capacity == 0 || output.count + count > Self.keptCapacity {
             spares.buffers.enlarge(&output, for: count)
-        } else if output.capacity == 0 {
-            output.reserve(Self.keptCapacity)
         }
     }
 
