@@ -3,7 +3,7 @@ import Serialization
 
 extension ValueEncoder {
     /// Writes times, bytes, URLs and decimal numbers of Foundation as what the format has for them.
-    fileprivate static var foundation: ValueEncoder {
+    static var foundation: ValueEncoder {
         var encoder = ValueEncoder()
         encoder.transform = { value in
             switch value {
@@ -20,7 +20,7 @@ extension ValueEncoder {
 
 extension ValueDecoder {
     /// Reads them again with the settings of `plain`.
-    fileprivate static func foundation(_ plain: ValueDecoder = ValueDecoder()) -> ValueDecoder {
+    static func foundation(_ plain: ValueDecoder = ValueDecoder()) -> ValueDecoder {
         var decoder = plain
         decoder.transform = { value, type in
             if type == Date.self {

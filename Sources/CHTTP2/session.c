@@ -20,8 +20,6 @@ struct recast_http2 {
 };
 
 enum {
-    /* A CONTINUATION flood is cut here (CVE-2024-28182); the largest head in one needs fewer. */
-    MOST_CONTINUATIONS = 8,
     /* Streams that may be reset at once, and a second (CVE-2023-44487). */
     RESETS_AT_ONCE = 200,
     RESETS_A_SECOND = 50,
@@ -170,7 +168,7 @@ static nghttp2_option *make_option(bool limits_resets) {
     } else {
         nghttp2_option_set_stream_reset_rate_limit(option, UINT32_MAX, UINT32_MAX);
     }
-    nghttp2_option_set_max_continuations(option, MOST_CONTINUATIONS);
+    nghttp2_option_set_max_continuations(option, RECAST_HTTP2_MOST_CONTINUATIONS);
     return option;
 }
 

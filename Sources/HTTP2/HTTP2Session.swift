@@ -149,7 +149,7 @@ public class HTTP2Session {
         case RECAST_HTTP2_NO_FAULT: break
         case RECAST_HTTP2_CONTINUATIONS:
             terminate(.enhanceYourCalm)
-            throw fail(.excess, "more than 8 CONTINUATION frames behind a head")
+            throw fail(.excess, "more than \(RECAST_HTTP2_MOST_CONTINUATIONS) CONTINUATION frames behind a head")
         case RECAST_HTTP2_NO_MEMORY: throw fail(.memory, "no memory for what it sent")
         default: throw fail(.rule, "its bytes are no frames of HTTP/2")
         }

@@ -460,6 +460,13 @@ class RouteTests(ExtProcTestCase):
                 response = self.refusal("POST", "/elsewhere/7", b"a=1", FORM, metadata=[("recast-route", name)])
                 self.assertEqual((response.status, json.loads(response.body)["code"]), (500, "ext_proc_other_path"))
 
+    def test_the_log_names_no_upstream(self):
+        """The data plane asks one, and Recast none."""
+        self.ask("POST", "/posts", b"a=1", FORM, [("x-request-id", "processed")])
+        entry = self.recast.log_entry("processed")
+        self.assertEqual((entry["status"], entry["route"]), (0, "posts"))
+        self.assertEqual({"upstream", "upstream_address", "attempts"} & entry.keys(), set())
+
     def test_metadata_that_names_no_route_is_an_error_that_says_so(self):
         for name in ("nowhere", "", "POSTS"):
             with self.subTest(name):

@@ -549,6 +549,19 @@ struct ServerSessionTests {
         #expect(recorder.events.last?.hasPrefix("17 POST /last") == true)
     }
 
+    @Test("A flood of CONTINUATION frames ends alike however it is cut", arguments: 1...60)
+    func cutContinuations(size: Int) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        let start = client.bytes.count
+        client.request(1, ends: true)
+        client.bytes[start + 4] &= ~4
+        for _ in 1...40 { client.frame(9, 0, 1, []) }
+        recorder.read(client, by: size)
+        #expect(recorder.session.failure?.kind == .excess)
+        #expect(recorder.sent().filter { $0.type == 7 }.map(\.number) == [11])
+    }
+
     @Test(
         "Eight CONTINUATION frames may be behind a head; more end the connection, which is told why",
         arguments: [7, 8, 9, 10])

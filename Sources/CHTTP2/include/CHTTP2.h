@@ -57,12 +57,15 @@ recast_http2 *recast_http2_make(
     bool is_client, void *owner, const recast_http2_calls *calls, recast_http2_blocks *blocks, const recast_http2_settings *settings);
 void recast_http2_free(recast_http2 *session);
 
+/* CONTINUATION frames behind a head. A flood of them is cut here (CVE-2024-28182); the largest head in one needs fewer. */
+enum { RECAST_HTTP2_MOST_CONTINUATIONS = 8 };
+
 /* Why a connection has failed. */
 typedef enum {
     RECAST_HTTP2_NO_FAULT,
     /* What came are no frames, or not in this state. */
     RECAST_HTTP2_NO_FRAMES,
-    /* There are more CONTINUATION frames behind a head than are taken. */
+    /* There are more CONTINUATION frames behind a head than RECAST_HTTP2_MOST_CONTINUATIONS. */
     RECAST_HTTP2_CONTINUATIONS,
     RECAST_HTTP2_NO_MEMORY,
 } recast_http2_fault;

@@ -22,7 +22,10 @@ extension Exchange {
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
         if worker.keepsExchanges { beginTap(of: downstream) }
         let framing = request.framing
-        if request.capabilities.contains(.framedEnds), !framing.isEmpty { isCall = request.carriesGRPC }
+        // gRPC never says how long its content is; HTTP/2 frames it in any case.
+        if framing == .chunked || request.capabilities.contains(.framedEnds) && !framing.isEmpty {
+            isCall = request.carriesGRPC
+        }
         catchingRefusal { () throws(Refusal) in
             try handle(
                 .headRead(
@@ -40,19 +43,17 @@ extension Exchange {
 
     /// Sees that the route takes the request, and begins with it.
     private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
+        downstream?.setRates(isCall ? times.rates.ofCalls : times.rates)
         if route.limitsRate { try limitRate(route, snapshot) }
         if let rule = route.authorization { try authorize(rule, route) }
         if route.hasPace { setPace(route) }
         switch framing {
         case .length(let count) where count > route.limits.body: throw .bodyTooLarge(route.limits.body)
         case .chunked:
-            // gRPC never says how long its content is.
-            isCall = request.carriesGRPC
             downstream?.limitContent(to: route.limits.body)
             if isCall || route.forwarding.passesTrailers { downstream?.keepTrailers() }
         case .none, .length, .untilClose: break
         }
-        downstream?.setRates(isCall ? times.rates.ofCalls : times.rates)
         passesTrailers = isCall || route.forwarding.passesTrailers
         try checkForwardingRules(route, snapshot, framing: framing)
         if endsHere { return answerOptions(methods(of: route), status: 200) }

@@ -41,6 +41,7 @@ extension Exchange {
         requestEncoder = BodyEncoder(framing: .untilClose)
         if requestTranscoder.isBegun { requestTranscoder.announce(.chunked) }
         record.upstreamStartedAt = worker.loop.now
+        record.isForwardedThere = true
         try handle(.connecting)
         try open(side, atOnce: true)
     }

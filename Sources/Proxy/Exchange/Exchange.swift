@@ -697,8 +697,10 @@ struct ExchangeRecord {
     var retries = 0
     /// Those of them that no route has to ask for.
     var freeRetries = 0
+    /// Whether what brought the request forwards it itself: no upstream is asked.
+    var isForwardedThere = false
     /// How often the request was handed to an upstream connection, or was to be.
-    var attempts: Int { upstreamStartedAt == 0 ? 0 : retries + 1 }
+    var attempts: Int { upstreamStartedAt == 0 || isForwardedThere ? 0 : retries + 1 }
     /// Why it was not sent once more, when that would have been asked for (docs/rules.md F20, F21).
     var retrySkip: RetrySkip?
     var framing: StaticString = ""

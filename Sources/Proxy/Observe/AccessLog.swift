@@ -153,8 +153,7 @@ final class AccessLog {
         }
         if record.headers != HeaderEditCount() || record.responseHeaders != HeaderEditCount() { line.headers(record) }
         if let transcoder = exchange.responseTranscoder, transcoder.isActive { line.conversion(of: transcoder) }
-        if record.attempts > 0, exchange.forwarder == nil, let route = exchange.route, let snapshot = exchange.snapshot
-        {
+        if record.attempts > 0, let route = exchange.route, let snapshot = exchange.snapshot {
             line.member("upstream", ascii: snapshot.upstreamName(of: route).utf8Span.span)
             if let endpoint = exchange.endpoint { line.address("upstream_address", endpoint.address) }
             line.member("attempts", number: record.attempts)

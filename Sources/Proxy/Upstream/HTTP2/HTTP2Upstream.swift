@@ -367,13 +367,14 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
 
     private func timedOut() {
         guard let exchange else { return }
-        if phase == .body, endsWithHead, let stream {
+        if phase == .body {
+            guard endsWithHead, let stream else { return exchange.upstreamTimedOut(.upstreamGap) }
             stream.handler = nil
             stream.reset(.cancel)
             connection.schedule()
+            _ = endBehindHead()
+            return
         }
-        if endBehindHead() { return }
-        if phase == .body { return exchange.upstreamTimedOut(.upstreamGap) }
         // All that was awaited so far is a 100, which is advice.
         if exchange.machine.expectation == .asked { return exchange.continueRelayed() }
         let taken = stream?.taken ?? 0

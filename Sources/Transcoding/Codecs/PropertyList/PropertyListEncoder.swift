@@ -20,7 +20,7 @@ extension PropertyList {
 
         let options: EncodingOptions
         let isBinary: Bool
-        var path = Path()
+        var path = DocumentPath()
         /// What a binary property list is made of.
         var tree: Tree
         private var writer = BinaryWriter()
@@ -100,7 +100,7 @@ extension PropertyList {
         /// Writes what stands before a value: the header, the tag of the container, the name.
         mutating func beginValue() throws(ConversionError) {
             // Taken out so that its name doesn't borrow the encoder while it changes.
-            var path = Path()
+            var path = DocumentPath()
             swap(&path, &self.path)
             defer { swap(&path, &self.path) }
             if isBinary {

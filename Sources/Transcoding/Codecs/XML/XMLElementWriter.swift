@@ -286,7 +286,9 @@ extension XML {
             output.append(" ")
             output.append(name)
             output.append("=\"")
-            guard TextWriter.writeAttribute(namespaces.value, into: &output) else { throw fault(.forbiddenCharacter) }
+            guard TextWriter.writeAttribute(namespaces.value.span, into: &output) else {
+                throw fault(.forbiddenCharacter)
+            }
             output.append("\"")
         }
 
@@ -358,7 +360,7 @@ extension XML {
                 }
                 output.append(itemName)
                 output.append(" key=\"")
-                guard TextWriter.writeAttribute(name, into: &output) else { throw fault(.forbiddenCharacter) }
+                guard TextWriter.writeAttribute(name.span, into: &output) else { throw fault(.forbiddenCharacter) }
                 output.append("\"")
                 _ = attributes.insert((prefix + Array("key".utf8)).span, depth: 0)
             }
@@ -478,7 +480,7 @@ extension XML {
             } else if frames[level - 1].kind == .object {
                 JSONPointer.append(name.span, to: &tokens)
             } else {
-                JSONPointer.append(Array(String(max(0, frames[level - 1].position)).utf8).span, to: &tokens)
+                tokens.append(contentsOf: "/\(max(0, frames[level - 1].position))".utf8)
             }
         }
     }

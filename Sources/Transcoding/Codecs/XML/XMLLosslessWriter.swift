@@ -4,13 +4,10 @@ extension XML {
     /// Writes the lossless vocabulary: `<map xmlns="…"><number key="a">1</number></map>`.
     internal struct LosslessWriter {
         private let indentation: Int
-        /// The key of the member that comes, and whether there is one.
-        private var key = ByteStore()
-        private var hasKey = false
-        /// For each open container, whether it has children, the keys before its own in `keys`, and the number of the item at hand.
-        private var frames: [(isMap: Bool, hasChildren: Bool, keyStart: Int, position: Int)] = []
-        /// The keys of the open containers.
-        private var keys = ByteStore()
+        /// For each open container, whether it has children.
+        private var frames: [(isMap: Bool, hasChildren: Bool)] = []
+        /// The place at hand in the document, with the key of the member that comes.
+        private var path = DocumentPath()
         private var isTagOpen = false
         private var isInText = false
         private var text = TextWriter()
@@ -20,29 +17,23 @@ extension XML {
         }
 
         internal mutating func reset() {
-            key.removeAll()
-            hasKey = false
             frames.removeAll(keepingCapacity: true)
-            keys.removeAll(keepingUpTo: 64 * 1024)
+            path.removeAll()
             isTagOpen = false
             isInText = false
         }
 
-        internal mutating func setKey(_ name: Span<UInt8>) {
-            key.removeAll()
-            key.append(contentsOf: name)
-            hasKey = true
-        }
+        internal mutating func setKey(_ name: Span<UInt8>) { path.setName(name) }
 
         internal mutating func begin(isMap: Bool, into output: inout OutputBuffer) throws(ConversionError) {
             try beginElement(isMap ? "map" : "array", into: &output)
-            frames.append((isMap, false, keys.count, -1))
-            keys.append(contentsOf: key)
+            frames.append((isMap, false))
+            path.open(isObject: isMap)
         }
 
         internal mutating func end(into output: inout OutputBuffer) {
             let frame = frames.removeLast()
-            keys.truncate(to: frame.keyStart)
+            _ = path.close()
             if !isTagOpen, frame.hasChildren { indent(into: &output) }
             endElement(frame.isMap ? "map" : "array", into: &output)
         }
@@ -87,7 +78,6 @@ extension XML {
             closeTag(into: &output)
             if let last = frames.indices.last {
                 frames[last].hasChildren = true
-                frames[last].position += 1
                 indent(into: &output)
             }
             output.append("<")
@@ -98,10 +88,9 @@ extension XML {
                 output.append("\"")
             }
             isTagOpen = true
-            guard hasKey else { return }
-            hasKey = false
+            guard path.hasName else { return }
             output.append(" key=\"")
-            guard TextWriter.writeAttribute(key, into: &output) else { throw fault(.forbiddenCharacter) }
+            guard TextWriter.writeAttribute(path.name, into: &output) else { throw fault(.forbiddenCharacter) }
             output.append("\"")
         }
 
@@ -112,6 +101,7 @@ extension XML {
         }
 
         private mutating func endElement(_ name: StaticString, into output: inout OutputBuffer) {
+            path.endValue()
             if isTagOpen {
                 output.append("/>")
                 isTagOpen = false
@@ -128,21 +118,6 @@ extension XML {
             for _ in 0..<frames.count * indentation { output.append(UInt8(ascii: " ")) }
         }
 
-        private func fault(_ fault: Fault) -> ConversionError {
-            // The innermost step is that of the value at hand, whose key came last.
-            var tokens: [UInt8] = []
-            for (index, frame) in frames.enumerated() {
-                if !frame.isMap {
-                    JSONPointer.append(Array(String(max(0, frame.position)).utf8).span, to: &tokens)
-                } else if index + 1 < frames.count {
-                    let end = index + 2 < frames.count ? frames[index + 2].keyStart : keys.count
-                    let key = ByteStore(copying: keys.slice(frames[index + 1].keyStart..<end))
-                    JSONPointer.append(key.span, to: &tokens)
-                } else {
-                    JSONPointer.append(key.span, to: &tokens)
-                }
-            }
-            return fault.error(field: tokens.isEmpty ? nil : tokens.span.lossyString())
-        }
+        private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path.pointer) }
     }
 }

@@ -34,14 +34,11 @@ extension XML {
 
         /// Notes the name of the tag's element.
         internal mutating func noteElement(_ name: ByteStore) {
-            let colon = Scan.firstIndex(ofAny: Self.colon, Self.colon, Self.colon, Self.colon, in: name.span, from: 0)
-            guard colon < name.count else { return }
+            guard let colon = Scan.firstIndex(of: UInt8(ascii: ":"), in: name.span) else { return }
             element.removeAll()
             element.append(contentsOf: name.span)
             elementPrefix = colon
         }
-
-        private static var colon: UInt8 { UInt8(ascii: ":") }
 
         /// Whether any name of the tag has a prefix.
         internal var hasPrefixes: Bool { elementPrefix > 0 || !attributes.isEmpty }
@@ -60,7 +57,7 @@ extension XML {
 
         /// Notes an attribute of the tag, which declares nothing.
         internal mutating func note(_ name: Span<UInt8>) {
-            guard let colon = name.indices.first(where: { name[$0] == UInt8(ascii: ":") }) else { return }
+            guard let colon = Scan.firstIndex(of: UInt8(ascii: ":"), in: name) else { return }
             let start = names.count
             names.append(contentsOf: name)
             attributes.append(Attribute(start: start, colon: start + colon, end: names.count))

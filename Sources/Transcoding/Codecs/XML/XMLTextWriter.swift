@@ -14,9 +14,9 @@ extension XML {
         internal mutating func reset() { matched = 0 }
 
         /// Writes a whole attribute's value; false where it has a character that can't be written.
-        internal static func writeAttribute(_ value: ByteStore, into output: inout OutputBuffer) -> Bool {
+        internal static func writeAttribute(_ value: Span<UInt8>, into output: inout OutputBuffer) -> Bool {
             var writer = TextWriter()
-            return writer.write(value.span, isAttribute: true, into: &output)
+            return writer.write(value, isAttribute: true, into: &output)
         }
 
         /// Writes the next piece; false where it has a character that can't be written.
