@@ -6,10 +6,44 @@ internal import Octets
 internal import Signatures
 internal import Transcoding
 
-// Requests of routes that take one sender's alone: their content is held as it came, before codings are undone, until it is whole
-// and its signature holds. The upstream hears nothing before; then the content goes the way of any other. And requests that are
-// signed for their upstream, over what they have become by then.
+// Whether a request may come: how often, by whom, and whose it is. On routes that take one sender's requests alone, their content is
+// held as it came, before codings are undone, until it is whole and its signature holds. The upstream hears nothing before; then the
+// content goes the way of any other. And requests that are signed for their upstream, over what they have become by then.
 extension Exchange {
+    // MARK: How often a client may come
+
+    // A client, or whatever else the route's limit counts by. That is looked at before credentials, so that who guesses them is slowed
+    // down, and before anything of the content is read.
+
+    /// Counts the request, and refuses it where it is one too many.
+    @inline(never)
+    func limitRate(_ route: Route, _ snapshot: ConfigurationSnapshot) throws(Refusal) {
+        rateFields.removeAll()
+        guard let limiter = snapshot.rateLimiters[route.index] else { return }
+        let outcome: CellRate.Outcome
+        switch limiter.limit.key {
+        case .client:
+            if snapshot.forwarding.hasTrusted { try findClient(snapshot, route) }
+            outcome = limiter.take(client.flatMap { ClientKey($0.unmapped) }, now: worker.loop.now)
+        case .value(let source):
+            // No rule has written its lines yet: they begin by emptying this.
+            headerLines.removeAll(keepingCapacity: true)
+            source.appendOctets(from: request, captures: captures, client: Span(), to: &headerLines)
+            outcome = limiter.take(value: headerLines.span, now: worker.loop.now)
+            headerLines.removeAll(keepingCapacity: true)
+        }
+        let fields = RateFields(limiter.rate, outcome)
+        guard outcome.isPassed else { throw .rateLimited(fields) }
+        if route.tellsRate { fields.append(to: &rateFields) }
+    }
+
+    /// Appends what is left of the limit to the fields that `output` has from `start` on, where they say nothing of such.
+    func appendRateFields(to output: inout OutputBuffer, from start: Int) {
+        guard let route, route.tellsRate else { return }
+        let lines = rateFields
+        _ = HeaderEditor.appendOthers(lines.span, to: &output, from: start)
+    }
+
     // MARK: Who may use the route
 
     /// Sees that the request's credentials are some that the route takes.
@@ -427,5 +461,13 @@ final class PendingVerification {
     func end() {
         isEnded = true
         content.end()
+    }
+}
+
+extension MessageHead {
+    /// Whether it says itself what is left of a rate limit.
+    var tellsRate: Bool {
+        let (name, policyName) = (RateFields.name, RateFields.policyName)
+        return first(named: name.span) != nil || first(named: policyName.span) != nil
     }
 }

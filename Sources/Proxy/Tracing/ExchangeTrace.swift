@@ -70,16 +70,3 @@ struct ExchangeTrace {
         context.appendLine(to: &output)
     }
 }
-
-extension Exchange {
-    /// Decides on its place in a trace where there is none yet: from then on `watchers` has `trace`. The worker makes spans.
-    @inline(__always)
-    func beginTrace() { if !watchers.contains(.trace) { decideTrace() } }
-
-    // Apart, since nothing of it is to be paid for where no spans are made.
-    @inline(never)
-    private func decideTrace() {
-        watchers.insert(.trace)
-        trace.begin(request, &worker.traceSampler)
-    }
-}
