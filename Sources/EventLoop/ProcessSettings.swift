@@ -1,8 +1,10 @@
+internal import CEventShims
 internal import Glibc
 
-/// Lets writes to a closed connection fail with `EPIPE` instead of ending the process. First thing in `main`.
-public func ignoreSIGPIPE() {
-    _ = signal(SIGPIPE, SIG_IGN)
+/// Lets a write fail instead of ending the process: to a closed connection (`EPIPE`), and beyond what a file may have, as a
+/// limit of the service says (`EFBIG`, `RLIMIT_FSIZE`). First thing in `main`.
+public func ignoreSignalsOfWrites() {
+    for number in [SIGPIPE, SIGXFSZ] { _ = signal(number, SIG_IGN) }
 }
 
 /// Raises the soft limit of open descriptors to the hard one. Returns the limit that holds now.

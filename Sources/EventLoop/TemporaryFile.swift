@@ -7,8 +7,10 @@ public import Octets
 /// Reading and writing block for as long as the disk takes; the caller hands over bounded pieces. Errors are `errno`s.
 public final class TemporaryFile {
     /// Why the system refused.
-    public struct Failure: Error, Hashable, Sendable {
+    public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
         public let errno: Int32
+
+        public var description: String { systemErrorText(errno) }
 
         /// Whether there is no room: the disk, the quota of a user or the size of one file is at its end.
         public var isFull: Bool { errno == ENOSPC || errno == EDQUOT || errno == EFBIG }

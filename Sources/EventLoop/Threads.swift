@@ -73,9 +73,11 @@ public struct ThreadReference: Sendable {
 /// Takes a real-time signal (`SIGRTMIN+1`) for `ThreadReference.showStack`.
 public func prepareStacks() { recast_stack_prepare() }
 
-/// Lets the calling thread sleep; a signal may end it early. Never on a loop's thread.
+/// Lets the calling thread sleep, whatever signals come meanwhile. Never on a loop's thread.
 public func pauseThread(microseconds: UInt64) {
-    var time = timespec(tv_sec: Int(microseconds / 1_000_000), tv_nsec: Int(microseconds % 1_000_000) * 1000)
+    let end = EventLoop.preciseNow + microseconds * 1000
+    var time = timespec(tv_sec: Int(end / 1_000_000_000), tv_nsec: Int(end % 1_000_000_000))
+    // Till a time, not for one: what signals take away would not be slept, and a burst of them be taken for seconds.
     // SAFETY: read during the call.
-    _ = unsafe nanosleep(&time, nil)
+    while unsafe clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
 }

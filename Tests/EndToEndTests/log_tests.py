@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -304,6 +305,34 @@ class StoppedReaderTests(unittest.TestCase):
         self.use(20)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 0)
+
+
+    def test_a_file_that_may_not_grow_any_more(self):
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            path = os.path.join(folder, "log")
+            process = self.serve(subprocess.DEVNULL, log=path)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10_000, 10_000))
+            self.use(40)
+            while self.dropped() == 0:
+                select_nothing()
+            self.use(20)
+            self.assertEqual(os.path.getsize(path), 10_000)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(DEADLINE), 0)
+
+    def test_a_fifo_that_nobody_has_opened_to_read(self):
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            path = os.path.join(folder, "log")
+            os.mkfifo(path)
+            process = self.serve(subprocess.DEVNULL, log=path)
+            self.use(400)
+            while self.dropped() == 0:
+                self.use(20)
+            reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, reading)
+            json.loads(os.read(reading, 1 << 20).split(b"\n")[0])
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(DEADLINE), 0)
 
 
 class OperationalLogTests(unittest.TestCase):

@@ -321,7 +321,8 @@ class WatchTests(ReloadTestCase):
 class SignalTests(ReloadTestCase):
     def test_sigusr1_opens_the_log_again(self):
         recast = self.start(settings="")
-        path = os.path.join(recast.folder, "access.log")
+        path = os.path.join(recast.folder, "logs", "access.log")
+        os.mkdir(os.path.dirname(path))
         self.write(self.text.replace("access_log: stdout", f"access_log: {path}"))
         reload(recast)
         self.assertEqual(self.status("/plain"), 200)
@@ -334,6 +335,11 @@ class SignalTests(ReloadTestCase):
         self.assertEqual(self.status("/plain"), 200)
         wait_until("a line in the new file", lambda: os.path.getsize(path) > 0)
         self.assertEqual(os.path.getsize(path + ".1"), size)
+        os.rename(os.path.dirname(path), os.path.dirname(path) + ".1")
+        said = recast.error_text().count("opened again")
+        recast.process.send_signal(signal.SIGUSR1)
+        wait_until("why it can't be", lambda: "can't be reopened: No such file or directory" in recast.error_text())
+        self.assertEqual(recast.error_text().count("opened again"), said)
 
     def test_signals_without_a_meaning_are_ignored(self):
         """Fault 68."""
@@ -341,7 +347,7 @@ class SignalTests(ReloadTestCase):
         self.upstream.script = repeat_body
         with Load(recast.port) as load:
             for _ in range(500):
-                for number in (signal.SIGPIPE, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCHLD):
+                for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCHLD):
                     recast.process.send_signal(number)
         tell_apart(self, load, self.upstream)
         self.assertIsNone(recast.process.poll())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -294,6 +295,23 @@ class FullDiskOfSignedTests(FullDisk):
     def test_a_full_disk_is_a_507_and_the_operator_hears_of_it(self):
         self.assert_refused(times=3)
         self.assert_said_once()
+
+
+class FileSizeLimitTests(ProxyTestCase):
+    """A service manager's limit of how large a file may be (`LimitFSIZE=`), which the system tells by a signal, too."""
+
+    routes = '\n  - { name: plain, match: "/*", upstream: spooled }\n'
+    further_upstreams = {"spooled": "{ address: $APP, framing: length, spool: { memory: 16KiB, disk: 2MiB, dir: /tmp } }"}
+
+    def test_it_is_a_full_disk(self):
+        resource.prlimit(self.recast.process.pid, resource.RLIMIT_FSIZE, (64 * KIB, 64 * KIB))
+        for size, status in ((256 * KIB, 507), (48 * KIB, 200)):
+            client = self.client()
+            client.send("POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            client.send(chunks(b"z" * size))
+            self.assertEqual(client.response().status, status)
+        wait_until("the folder and the reason are told",
+                   lambda: "in /tmp: the disk is full (File too large)" in self.recast.error_text())
 
 
 class MissingFolderTests(ProxyTestCase):

@@ -152,9 +152,9 @@ import Testing
         }
     }
 
-    @Test func `after ignoreSIGPIPE a write to a closed pipe fails instead of ending the process`() async {
+    @Test func `after ignoreSignalsOfWrites a write to a closed pipe fails instead of ending the process`() async {
         await #expect(processExitsWith: .success) {
-            ignoreSIGPIPE()
+            ignoreSignalsOfWrites()
             var pair: [Int32] = [0, 0]
             guard unsafe pipe(&pair) == 0 else { exit(2) }
             close(pair[0])

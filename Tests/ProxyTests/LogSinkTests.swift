@@ -89,6 +89,28 @@ import Testing
         #expect(sink.dropped == 6)
     }
 
+    @Test("a FIFO that has no reader yet holds nobody up, and who comes gets all lines", .timeLimit(.minutes(1)))
+    func readerThatComesLater() throws {
+        try withFolder { folder in
+            let path = folder.appendingPathComponent("fifo").path
+            #expect(unsafe mkfifo(path, 0o600) == 0)
+            let sink = try LogSink(path: path)
+            var first = lines("one\n")
+            sink.take(&first, count: 1)
+            sink.settle()
+            sink.reopen()
+            var second = lines("two\n")
+            sink.take(&second, count: 1)
+            sink.settle()
+            let reader = unsafe open(path, O_RDONLY | O_NONBLOCK)
+            var bytes = [UInt8](repeating: 0, count: 64)
+            let count = unsafe read(reader, &bytes, bytes.count)
+            #expect(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self) == "one\ntwo\n")
+            #expect(sink.dropped == 0)
+            close(reader)
+        }
+    }
+
     @Test("a path that can't be opened is an error")
     func badPath() {
         #expect(throws: ServerError.self) { try LogSink(path: "/nonexistent/folder/log") }

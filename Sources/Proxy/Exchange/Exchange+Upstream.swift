@@ -322,9 +322,11 @@ extension Exchange {
             try work()
         } catch {
             if case .tooLarge = error, let signing = route?.signing { throw .signedTooLarge(signing.limit) }
-            if error.isOfTheDisk, worker.spools.mayReport(at: worker.loop.now) {
-                let reason = error == .full ? "the disk is full" : "the disk failed"
-                worker.logger.error("bodies can't be spooled for the upstream \(upstreamName): \(reason)")
+            if error.isOfTheDisk, let (folder, failure) = worker.spools.lastFailure,
+                worker.spools.mayReport(at: worker.loop.now)
+            {
+                let reason = "\(error == .full ? "the disk is full" : "the disk failed") (\(failure))"
+                worker.logger.error("bodies can't be spooled for the upstream \(upstreamName) in \(folder): \(reason)")
             }
             throw .spool(error, upstream: upstreamName)
         }

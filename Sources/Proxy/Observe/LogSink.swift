@@ -90,9 +90,13 @@ private final class LogWriter: Sendable {
         }
     }
 
+    /// Never waits: a FIFO without a reader would hold up the start, or a reload, until there is one. It is opened for reading,
+    /// too, which needs none; lines wait in it, then here, and what is beyond is dropped as with a reader that stops.
     static func open(_ path: String) -> Int32 {
-        // SAFETY: the path is a string of ours that lives during the call.
-        unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+        // SAFETY: the path is a string of ours that lives during the calls.
+        let descriptor = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0o640)
+        guard descriptor < 0, errno == ENXIO else { return descriptor }
+        return unsafe Glibc.open(path, O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC)
     }
 
     // MARK: From any thread
@@ -174,6 +178,7 @@ private final class LogWriter: Sendable {
         _ = Glibc.close(descriptor)
         descriptor = opened
         isCut = false
+        OperationalLog.logIsReopened(path)
     }
 
     /// Writes all of it. Returns how many lines were lost.
@@ -203,7 +208,7 @@ private final class LogWriter: Sendable {
         return count
     }
 
-    /// One write; waits where another process made a pipe non-blocking and it is full.
+    /// One write; waits where a pipe is non-blocking, by us or by another process, and full.
     private func put(_ text: Span<UInt8>, to descriptor: Int32) -> Int {
         while true {
             // SAFETY: the pointer is used only during the call.

@@ -70,6 +70,8 @@ public enum OperationalLog {
         if isDue { note("lines of a log can't be written and are dropped", level: .warning) }
     }
 
+    static func logIsReopened(_ path: String) { note("the log \(path) is opened again") }
+
     static func logCannotReopen(_ path: String, _ number: Int32) {
         note("the log \(path) can't be reopened: \(systemErrorText(number)); it stays where it was", level: .error)
     }

@@ -70,6 +70,7 @@ final class Spool {
             try openFile().append(piece)
             store.bytes += piece.count
         } catch {
+            store.lastFailure = (settings.directory, error)
             throw counted(SpoolFault(error))
         }
     }
@@ -89,6 +90,7 @@ final class Spool {
         do throws(TemporaryFile.Failure) {
             _ = try file.read(from: readCount - memoryCount, upTo: Self.pieceSize, into: &piece)
         } catch {
+            store.lastFailure = (settings.directory, error)
             throw counted(.failed)
         }
     }
@@ -162,6 +164,8 @@ final class SpoolStore {
     var files = 0
     var bytes = 0
     private var failures: [UInt64] = [0, 0, 0, 0]
+    /// The last fault of a disk, and the folder in which that was.
+    fileprivate(set) var lastFailure: (folder: String, failure: TemporaryFile.Failure)?
 
     private static let reasons = ["request_limit", "total", "no_space", "io"]
 

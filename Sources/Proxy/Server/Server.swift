@@ -27,7 +27,7 @@ public enum Server {
         OperationalLog.use(settings.admin.logFormat)
         OperationalLog.level = settings.admin.logLevel
         defer { OperationalLog.settle() }
-        ignoreSIGPIPE()
+        ignoreSignalsOfWrites()
         ignoreUnusedSignals()
         prepareStacks()
         let needs = DescriptorNeeds(settings)

@@ -290,7 +290,6 @@ final class ServerControl {
     /// Opens the logs' files again, which were moved away.
     func reopenLogs() {
         worker.log.sink?.reopen()
-        worker.logger.info("the access log is opened again")
     }
 
     /// Lets each worker do `work` between two ticks; each gets one of `parts`.

@@ -11,7 +11,7 @@ final class EchoServer {
 
     /// Listens on `address` and serves until SIGTERM or SIGINT. `ready` hears the bound address.
     static func run(address: SocketAddress, ready: (SocketAddress) -> Void) throws(LoopError) {
-        ignoreSIGPIPE()
+        ignoreSignalsOfWrites()
         let loop = try EventLoop()
         let server = EchoServer(loop: loop)
         let listener = try Listener(loop: loop, address: address, reusePort: false, backlog: 128) { [unowned server] in
@@ -27,7 +27,7 @@ final class EchoServer {
     /// Listens on a free port of this machine, and serves on a thread of its own until the process ends. Returns its address.
     static func start() throws(LoopError) -> SocketAddress {
         guard let any = SocketAddress.parse("127.0.0.1:0") else { throw .system(call: "bind", errno: EINVAL) }
-        ignoreSIGPIPE()
+        ignoreSignalsOfWrites()
         let socket = try ListeningSocket.open(any, sharing: .none, backlog: 128)
         // The handle is dropped: the thread ends with the process.
         _ = try startThread(name: "echo") {
