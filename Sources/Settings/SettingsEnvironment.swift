@@ -1,4 +1,6 @@
+internal import EventLoop
 internal import Glibc
+internal import Octets
 
 /// What `${env:NAME}` and `${file:PATH}` read from.
 public struct SettingsEnvironment: Sendable {
@@ -19,7 +21,15 @@ public struct SettingsEnvironment: Sendable {
     /// Why a file could not be read.
     public struct FileFault: Error, Hashable, Sendable {
         public var reason: String
-        public init(_ reason: String) { self.reason = reason }
+        /// Where in the file it is, from 1.
+        public var line: Int
+        public var column: Int
+
+        public init(_ reason: String, line: Int = 1, column: Int = 1) {
+            self.reason = reason
+            self.line = line
+            self.column = column
+        }
     }
 
     /// Bytes of a file at most.
@@ -80,21 +90,31 @@ public struct SettingsEnvironment: Sendable {
         return try text(try readBytes(path), "the file \(path)")
     }
 
-    /// The bytes of a file, or of standard input for `-`; refuses what is larger than 1 MiB.
+    /// The bytes of a file, or of standard input for `-`; refuses what is larger than 1 MiB. A pipe is read to its end, as long as
+    /// something comes of it within `patience`.
     public static func readBytes(_ path: String) throws(FileFault) -> [UInt8] {
-        if path == standardInput {
-            guard let bytes = read(descriptor: STDIN_FILENO, atMost: maximumFileSize + 1) else {
-                throw FileFault("standard input can't be read")
-            }
-            return try bounded(bytes, "standard input")
-        }
-        guard let bytes = read(path, atMost: maximumFileSize + 1) else {
-            // SAFETY: the path is lent for the call.
-            let missing = unsafe access(path, F_OK) != 0
-            throw FileFault(missing ? "there is no file \(path)" : "the file \(path) can't be read")
-        }
-        return try bounded(bytes, "the file \(path)")
+        try readBytes(path, within: patience)
     }
+
+    static func readBytes(_ path: String, within patience: Int32) throws(FileFault) -> [UInt8] {
+        if path == standardInput {
+            return try bounded(try read(STDIN_FILENO, within: -1, "standard input"), "standard input")
+        }
+        let what = "the file \(path)"
+        // Without waiting: a FIFO would hold the thread up until somebody opens it to write.
+        // SAFETY: the path is lent for the call.
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else {
+            throw FileFault(
+                errno == ENOENT ? "there is no file \(path)" : "\(what) can't be read: \(systemErrorText(errno))")
+        }
+        defer { close(file) }
+        return try bounded(try read(file, within: patience, what), what)
+    }
+
+    /// Milliseconds in which a pipe or a device that stands for a file must give something: 10 s. A reload that waited for ever would
+    /// be the last one.
+    private static let patience: Int32 = 10_000
 
     private static func bounded(_ bytes: [UInt8], _ what: String) throws(FileFault) -> [UInt8] {
         if bytes.count > maximumFileSize { throw FileFault("\(what) is larger than 1 MiB") }
@@ -107,28 +127,41 @@ public struct SettingsEnvironment: Sendable {
     private static func text(_ bytes: [UInt8], _ what: String) throws(FileFault) -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             let isWide = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
-            throw FileFault("\(what) is not UTF-8\(isWide ? ", but UTF-16: save it as UTF-8" : "")")
+            if isWide { throw FileFault("\(what) is not UTF-8, but UTF-16: save it as UTF-8") }
+            var validator = UTF8Validator()
+            let fine = bytes[..<(validator.check(bytes.span) ?? bytes.count)]
+            let line = fine.count { $0 == ASCII.lineFeed } + 1
+            let start = fine.lastIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? 0
+            // A character is counted where it begins.
+            let column = fine[start...].count { $0 & 0xC0 != 0x80 } + 1
+            throw FileFault("\(what) is not UTF-8 in line \(line)", line: line, column: column)
         }
         return text
     }
 
-    /// The first `limit` bytes of a file, or nil when it can't be read. By system calls.
-    private static func read(_ path: String, atMost limit: Int) -> [UInt8]? {
-        // SAFETY: the path is lent for the call.
-        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        return read(descriptor: file, atMost: limit)
-    }
-
-    private static func read(descriptor file: Int32, atMost limit: Int) -> [UInt8]? {
+    /// What is behind a descriptor, by system calls; one byte more than a file may have is enough.
+    /// - Parameter wait: milliseconds that may pass without a byte or the end; negative for any time.
+    private static func read(
+        _ descriptor: Int32, within wait: Int32, _ what: String
+    ) throws(FileFault) -> [UInt8] {
         var bytes: [UInt8] = []
         var slice = [UInt8](repeating: 0, count: 16 * 1024)
-        while bytes.count < limit {
+        while bytes.count <= maximumFileSize {
+            var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            // SAFETY: one element, read and written during the call.
+            if unsafe poll(&request, 1, wait) == 0 {
+                throw FileFault("\(what) is a pipe or a device, of which nothing came for \(wait / 1000) s")
+            }
             // SAFETY: read writes at most the slice's count of bytes.
-            let count = unsafe slice.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }
+            let count = unsafe slice.withUnsafeMutableBytes {
+                unsafe Glibc.read(descriptor, $0.baseAddress, $0.count)
+            }
             if count == 0 { break }
-            if count > 0 { bytes += slice[..<count] } else if errno != EINTR { return nil }
+            if count > 0 {
+                bytes += slice[..<count]
+            } else if errno != EINTR, errno != EAGAIN {
+                throw FileFault("\(what) can't be read: \(systemErrorText(errno))")
+            }
         }
         return bytes
     }

@@ -64,7 +64,9 @@ public struct SettingsFile: Sendable {
         do {
             text = try SettingsEnvironment.readText(path)
         } catch {
-            throw SettingsMistakes([SettingsMistake(line: 1, column: 1, message: error.reason, code: .file)])
+            throw SettingsMistakes([
+                SettingsMistake(line: error.line, column: error.column, message: error.reason, code: .file)
+            ])
         }
         var environment = SettingsEnvironment.process(folder: folder(of: path))
         environment.lacksSecrets = withoutSecrets

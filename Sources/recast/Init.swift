@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import EventLoop
 internal import Glibc
 
 /// `recast init`: writes a settings file to begin with.
@@ -61,7 +62,7 @@ struct Init: ParsableCommand {
                 throw CommandFault(
                     CommandFault.usage, "recast init: there is \(path) already: name another file by --output")
             }
-            throw CommandFault(CommandFault.unavailable, "recast init: \(path) can't be written: --print prints it")
+            throw unwritable(path, errno)
         }
         defer { close(file) }
         var written = 0
@@ -73,10 +74,17 @@ struct Init: ParsableCommand {
             if count >= 0 {
                 written += count
             } else if errno != EINTR {
+                let number = errno
                 // SAFETY: as above. Half a file would be one that is there.
                 _ = unsafe unlink(path)
-                throw CommandFault(CommandFault.unavailable, "recast init: \(path) can't be written: --print prints it")
+                throw unwritable(path, number)
             }
         }
+    }
+
+    private static func unwritable(_ path: String, _ number: Int32) -> CommandFault {
+        CommandFault(
+            CommandFault.unavailable,
+            "recast init: \(path) can't be written (\(systemErrorText(number))): --print prints it")
     }
 }

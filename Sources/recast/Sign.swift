@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import HTTPWire
 internal import Octets
+internal import Settings
 internal import Signatures
 
 /// What `recast sign` and `recast verify` have in common: a sender, a secret, and the request around the body.
@@ -56,11 +57,17 @@ struct SignedRequestOptions: ParsableArguments {
         switch (secret, secretFile) {
         case (let given?, nil): text = given
         case (nil, let path?):
-            guard let bytes = TextFile.read(path) else {
-                throw CommandFault(CommandFault.unavailable, "recast \(command): the file \(path) can't be read")
+            let bytes: [UInt8]
+            do throws(SettingsEnvironment.FileFault) {
+                // Standard input has the body.
+                let isStandardInput = path == SettingsEnvironment.standardInput
+                bytes = try SettingsEnvironment.readBytes(isStandardInput ? "./\(path)" : path)
+            } catch {
+                throw CommandFault(CommandFault.unavailable, "recast \(command): \(error.reason)")
             }
             text = String(decoding: bytes, as: UTF8.self)
-            if text.hasSuffix("\n") { text.removeLast() }
+            // CR and LF are one here.
+            if text.last?.isNewline == true { text.removeLast() }
         default: throw CommandFault(CommandFault.usage, "recast \(command): give --secret or --secret-file")
         }
         do throws(SigningSecret.Fault) {
@@ -86,20 +93,6 @@ struct SignedRequestOptions: ParsableArguments {
 
     /// Milliseconds since 1970.
     var milliseconds: Int { (time ?? Int(Glibc.time(nil))) * 1000 }
-}
-
-/// Reads a short file.
-enum TextFile {
-    static func read(_ path: String) -> [UInt8]? {
-        // SAFETY: the path is read during the call.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 64 * 1024)
-        // SAFETY: read writes at most the buffer's count of bytes.
-        let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-        return count >= 0 ? Array(bytes[..<count]) : nil
-    }
 }
 
 /// `recast sign`: the fields that a sender would sign a body with, for trying a route out.

@@ -68,7 +68,7 @@ class RecipeTests(unittest.TestCase):
         for arguments, code, words in (
                 (("nope",), 64, 'there is no recipe "nope": known are '), (("--print",), 64, "name the recipe"),
                 (("-o", "a.yaml"), 64, "name the recipe"), (("--print", "slack", "-o", "a.yaml"), 64, "--print writes no file"),
-                (("slack", "-o", "no-such-folder/a.yaml"), 69, "can't be written: --print prints it"), (("slack", "twilio"), 64, "")):
+                (("slack", "-o", "no-such-folder/a.yaml"), 69, "can't be written (No such file or directory): --print prints it"), (("slack", "twilio"), 64, "")):
             with self.subTest(arguments):
                 found, output, errors = run(*arguments, folder=self.folder)
                 self.assertEqual((found, output), (code, b""))

@@ -326,18 +326,20 @@ class CommandTests(unittest.TestCase):
                 self.assertEqual(self.run_command("verify", *common)[0], 65)
 
     def test_a_secret_from_a_file_and_a_time(self):
-        with tempfile.NamedTemporaryFile("w") as file:
-            file.write("s\n")
-            file.flush()
-            one = self.run_command("sign", "slack", "--secret-file", file.name, "--time", "1700000000")
-        self.assertEqual(one, self.run_command("sign", "slack", "--secret", "s", "--time", "1700000000"))
-        self.assertIn("X-Slack-Request-Timestamp: 1700000000\n", one[1])
+        wanted = self.run_command("sign", "slack", "--secret", "s", "--time", "1700000000")
+        self.assertIn("X-Slack-Request-Timestamp: 1700000000\n", wanted[1])
+        for text in (b"s\n", b"s\r\n", b"s"):
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(text)
+                file.flush()
+                one = self.run_command("sign", "slack", "--secret-file", file.name, "--time", "1700000000")
+            self.assertEqual(one, wanted, text)
 
     def test_wrong_usage_is_told(self):
         for arguments, message in (
             (("sign", "nobody", "--secret", "geheim"), 'there is no sender "nobody"'), (("sign", "github"), "give --secret"),
             (("sign", "github", "--secret", "geheim", "--secret-file", "/x"), "give --secret"),
-            (("sign", "github", "--secret-file", "/nowhere"), "can't be read"), (("sign", "sns", "--secret", "geheim"), "is no key"),
+            (("sign", "github", "--secret-file", "/nowhere"), "there is no file /nowhere"), (("sign", "sns", "--secret", "geheim"), "is no key"),
             (("sign", "mailgun", "--secret", "geheim"), "signs in the body"), (("sign", "svix", "--secret", "ge.heim"), "is not whsec_"),
             (("verify", "github", "--secret", "geheim", "-H", "a b"), "Name: value"),
             (("sign", "github", "--secret", "geheim", "--encoding", "rot13"), "--encoding"),

@@ -98,7 +98,7 @@ struct AccessLogReader {
         case "stdout": return .stdout
         case "off": return .off
         default:
-            if text.contains("/") { return .file(path: text) }
+            if text.contains("/") { return .file(path: context.environment.path(text)) }
             context.report(
                 node.position,
                 "\(what) is stdout, off or a path with a slash, as in /var/log/recast.log, not \"\(text)\"")
