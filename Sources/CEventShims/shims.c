@@ -79,12 +79,28 @@ bool recast_ignore_new(int listener) {
     return setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
 }
 
+static int argument_count;
+static char *const *arguments;
+
+/* glibc hands initialisers what main gets. */
+__attribute__((constructor)) static void keep_arguments(int count, char **values, char **environment) {
+    (void)environment;
+    argument_count = count;
+    arguments = values;
+}
+
+char *const *recast_arguments(int *count) {
+    *count = argument_count;
+    return arguments;
+}
+
 int recast_file_watch_create(void) { return inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }
 
-bool recast_file_watch_add(int watch, const char *folder) {
+bool recast_file_watch_add(int watch, const char *folder, bool holding) {
     /* Not IN_MODIFY: a file that is being written is not whole. */
-    return inotify_add_watch(watch, folder,
-                             IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) >= 0;
+    uint32_t content = holding ? IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE : 0;
+    /* One folder may be asked for in both ways, by several names, too. */
+    return inotify_add_watch(watch, folder, content | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD) >= 0;
 }
 
 int recast_file_watch_read(int watch) {
@@ -94,7 +110,9 @@ int recast_file_watch_read(int watch) {
     while ((count = read(watch, events, sizeof events)) > 0) {
         for (ssize_t at = 0; at < count;) {
             const struct inotify_event *event = (const struct inotify_event *)(events + at);
-            seen |= (event->mask & IN_CREATE) != 0 ? RECAST_WATCH_CREATED : RECAST_WATCH_CHANGED;
+            /* In a new folder there may be files already, whose end no event has told. */
+            bool made = (event->mask & IN_CREATE) != 0 && (event->mask & IN_ISDIR) == 0;
+            seen |= made ? RECAST_WATCH_CREATED : RECAST_WATCH_CHANGED;
             at += (ssize_t)(sizeof *event + event->len);
         }
     }

@@ -5,8 +5,9 @@ internal import Glibc
 /// Tells when files have another content than before: written in place, replaced by a rename, or behind a symbolic link
 /// that was turned to another place, as Kubernetes does with the folders of its volumes.
 ///
-/// The folders are watched, not the files (inotify(7)): a replaced file would be watched no more. Events only say when to
-/// look; what tells is the files' stamps. Network file systems send no events for what others write.
+/// The folders are watched, not the files (inotify(7)): a replaced file would be watched no more. Of the folders above, all that
+/// matters is that one is moved away or deleted; where one is missing, the next above tells when it comes. Events only say when
+/// to look; what tells is the files' stamps. Network file systems send no events for what others write.
 @safe
 public final class FileWatch {
     /// How long after an event the files are looked at, so that several changes at once are one: 200 ms.
@@ -65,11 +66,11 @@ public final class FileWatch {
     private func open(_ files: [String]) -> Bool {
         let made = recast_file_watch_create()
         guard made >= 0 else { return false }
-        var folders: Set<String> = []
+        var folders = Folders()
         for file in files { Self.collectFolders(of: file, into: &folders, depth: 0) }
-        // A folder that isn't there can't be watched; the one that it will be in isn't watched for it.
         // SAFETY: the path is end-marked and read during the call.
-        for folder in folders { _ = unsafe recast_file_watch_add(made, folder) }
+        for folder in folders.above { _ = unsafe recast_file_watch_add(made, folder, false) }
+        for folder in folders.holding { Self.add(folder, to: made) }
         // SAFETY: assigned here, removed before the descriptor is closed and in deinit; self is alive that long.
         if descriptor >= 0 {
             // What the old watch has heard of and not told; the new one hears of all that follows.
@@ -87,6 +88,16 @@ public final class FileWatch {
         self.files = files
         seen = files.map { FileStamp($0) }
         return true
+    }
+
+    /// Watches `folder`, and as long as that isn't there the nearest one above it, in which it will appear.
+    private static func add(_ folder: String, to watch: Int32) {
+        // SAFETY: the path is end-marked and read during the call.
+        if unsafe recast_file_watch_add(watch, folder, true) { return }
+        guard errno == ENOENT || errno == ENOTDIR, let slash = folder.lastIndex(of: "/") else { return }
+        add(slash == folder.startIndex ? "/" : String(folder[..<slash]), to: watch)
+        // It may have come before that was watched.
+        _ = unsafe recast_file_watch_add(watch, folder, true)
     }
 
     private func becameReadable() {
@@ -130,18 +141,27 @@ public final class FileWatch {
         steps(of: path).contains { linkTarget($0.path) != nil }
     }
 
-    /// The folders in which a change of `path` is seen: its own, and that of each symbolic link on the way.
-    private static func collectFolders(of path: String, into folders: inout Set<String>, depth: Int) {
+    /// Where changes of files are seen.
+    private struct Folders {
+        /// Those that hold a file or a link on the way to one.
+        var holding: Set<String> = []
+        /// Those on the way, whose place another may take.
+        var above: Set<String> = []
+    }
+
+    /// The folders in which a change of `path` is seen: its own, that of each symbolic link on the way, and all above them.
+    private static func collectFolders(of path: String, into folders: inout Folders, depth: Int) {
         // The system's own bound for links within links.
         guard depth < 40 else { return }
         let steps = steps(of: path)
         for (path, folder) in steps {
+            folders.above.insert(folder)
             guard let target = linkTarget(path) else { continue }
-            folders.insert(folder)
+            folders.holding.insert(folder)
             collectFolders(
                 of: target.hasPrefix("/") ? target : "\(folder)/\(target)", into: &folders, depth: depth + 1)
         }
-        folders.insert(steps.last?.folder ?? "/")
+        folders.holding.insert(steps.last?.folder ?? "/")
     }
 
     private static func linkTarget(_ path: String) -> String? {

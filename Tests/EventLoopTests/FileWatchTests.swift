@@ -123,6 +123,50 @@ import Testing
         }
     }
 
+    @Test func `the folder of a file is moved away, comes back, is deleted and made anew`() throws {
+        try withFolder { folder in
+            let inner = folder.appending(path: "above/inner")
+            let away = folder.appending(path: "away")
+            try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
+            let file = inner.appending(path: "a")
+            try Data("1".utf8).write(to: file)
+            try told(
+                [file.path], in: folder,
+                [
+                    { #expect(unsafe rename(inner.path, away.path) == 0) },
+                    { #expect(unsafe rename(away.path, inner.path) == 0) },
+                    { try Data("22".utf8).write(to: file) },
+                    { try FileManager.default.removeItem(at: inner.deletingLastPathComponent()) },
+                    {
+                        try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
+                        try Data("333".utf8).write(to: file, options: .atomic)
+                    },
+                    { try Data("4444".utf8).write(to: file) },
+                ])
+        }
+    }
+
+    @Test func `a folder above that of a file gives its place to another`() throws {
+        try withFolder { folder in
+            let above = folder.appending(path: "above")
+            let next = folder.appending(path: "next")
+            for (place, text) in [(above, "1"), (next, "22")] {
+                let inner = place.appending(path: "inner")
+                try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
+                try Data(text.utf8).write(to: inner.appending(path: "a"))
+            }
+            try told(
+                [above.appending(path: "inner/a").path], in: folder,
+                [
+                    {
+                        #expect(unsafe rename(above.path, folder.appending(path: "old").path) == 0)
+                        #expect(unsafe rename(next.path, above.path) == 0)
+                    },
+                    { try Data("333".utf8).write(to: above.appending(path: "inner/a")) },
+                ])
+        }
+    }
+
     @Test func `other files of the folder are no matter, and several changes at once are one`() throws {
         try withFolder { folder in
             let files = ["a", "b"].map { folder.appending(path: $0) }

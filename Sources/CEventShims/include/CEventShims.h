@@ -41,13 +41,16 @@ int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *len
    a second, and reaches the listener of then. false where the system can't. */
 bool recast_ignore_new(int listener);
 
+/* What the program was called with, its own name first, and how many that are. They live as long as the process. */
+char *const *recast_arguments(int *count);
 /* An inotify descriptor, non-blocking and close-on-exec; -1 with errno. */
 int recast_file_watch_create(void);
-/* Reports what is written to its end, moved, made or deleted in `folder`. */
-bool recast_file_watch_add(int watch, const char *folder);
+/* Reports that `folder` itself is moved or deleted and, where `holding` is true, what is written to its end, moved, made or
+   deleted in it. False with errno. */
+bool recast_file_watch_add(int watch, const char *folder, bool holding);
 /* Reads all events. What there was among them, together; 0: none. */
 enum {
-    /* Something was made: a link that is whole, or a file that is about to be written. */
+    /* Something else than a folder was made: a link that is whole, or a file that is about to be written. */
     RECAST_WATCH_CREATED = 1,
     /* Something that can mean another content. */
     RECAST_WATCH_CHANGED = 2
