@@ -36,8 +36,21 @@ public func holdSignals() {
 /// First thing in `main`.
 public func openStandardDescriptors() {
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
-        // SAFETY: a constant path. The system gives the lowest free number, which is this one.
-        _ = unsafe open("/dev/null", O_RDWR)
+        // SAFETY: constant paths. The system gives the lowest free number, which is this one.
+        if unsafe open("/dev/null", O_RDWR) >= 0 { continue }
+        // A root without devices: a folder can be neither read nor written, which is as good.
+        _ = unsafe open("/", O_RDONLY | O_DIRECTORY)
+    }
+}
+
+/// What the program was called with, without its own name. Swift's own `CommandLine` reads `/proc`, and has nothing where that isn't
+/// mounted, or where no descriptor is left.
+public func programArguments() -> [String] {
+    var count: Int32 = 0
+    // SAFETY: the system's own texts, end-marked, which stay where they are.
+    guard let texts = unsafe recast_arguments(&count) else { return [] }
+    return (0..<Int(count)).dropFirst().compactMap { index in
+        unsafe texts[index].map { unsafe String(cString: $0) }
     }
 }
 

@@ -42,16 +42,18 @@ struct Check: ParsableCommand {
             ]
             return try report(notes.map(finding), ok: true, counts)
         }
-        for note in notes {
-            print(note.severity == .warning ? "warning: \(note) (line \(note.line))" : "\(note)")
+        var lines = notes.map { note in
+            note.severity == .warning ? "warning: \(note) (line \(note.line))" : "\(note)"
         }
         if !loaded.unresolvedLines.isEmpty {
-            let lines = loaded.unresolvedLines.map(String.init).joined(separator: ", ")
-            print("not checked, because the values are not here: what ${env:…} and ${file:…} give in line \(lines)")
+            let numbers = loaded.unresolvedLines.map(String.init).joined(separator: ", ")
+            lines.append(
+                "not checked, because the values are not here: what ${env:…} and ${file:…} give in line \(numbers)")
         }
         let routes = counted(loaded.settings.routes.count, "route")
-        print(
+        lines.append(
             "\(SettingsPath.shown(file)): fine, \(routes)\(examples == 0 ? "" : ", \(counted(examples, "example"))")")
+        try StandardStreams.write(text: lines.map { $0 + "\n" }.joined())
     }
 
     private func counted(_ count: Int, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import EventLoop
 internal import Glibc
 internal import Proxy
 internal import Settings
@@ -23,22 +24,33 @@ struct Recast: ParsableCommand {
     /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.
     static func main() {
         do {
-            if let file = Serve.onlyFile(Array(CommandLine.arguments.dropFirst())) { return try Serve.run(file) }
-            var command = try parseAsRoot()
+            let arguments = programArguments()
+            if let file = Serve.onlyFile(arguments) { return try Serve.run(file) }
+            var command = try parseAsRoot(arguments)
             try command.run()
-        } catch let fault as CommandFault {
+        } catch {
+            end(error)
+        }
+    }
+
+    /// Says what `error` is and ends: help and the version, which come as one, are what was asked for.
+    private static func end(_ error: any Error) -> Never {
+        if let fault = error as? CommandFault {
             for line in fault.lines { StandardStreams.report(line) }
             Glibc.exit(fault.code)
-        } catch {
-            let code = exitCode(for: error)
-            if code.isSuccess {
-                print(fullMessage(for: error))
-            } else {
-                let reason = message(for: error).split(separator: "\n").joined(separator: " ")
-                StandardStreams.report("recast: \(reason) (\"recast help\" tells how)")
-            }
-            // What is neither help nor wrong usage is a fault of ours.
-            Glibc.exit(code == .failure ? CommandFault.ours : code.rawValue)
         }
+        let code = exitCode(for: error)
+        if code.isSuccess {
+            do throws(CommandFault) {
+                try StandardStreams.write(text: fullMessage(for: error) + "\n")
+            } catch {
+                end(error)
+            }
+        } else {
+            let reason = message(for: error).split(separator: "\n").joined(separator: " ")
+            StandardStreams.report("recast: \(reason) (\"recast help\" tells how)")
+        }
+        // What is neither help nor wrong usage is a fault of ours.
+        Glibc.exit(code == .failure ? CommandFault.ours : code.rawValue)
     }
 }

@@ -15,11 +15,11 @@ struct Routes: ParsableCommand {
 
     func run() throws {
         let loaded = try SettingsPath.load(file, withoutSecrets: secrets.noSecrets)
-        print(rows(loaded.effective.map(loaded.redacted)).joined(separator: "\n"))
+        var lines = rows(loaded.effective.map(loaded.redacted))
         for (route, values) in zip(loaded.settings.routes, loaded.effectiveOfRoutes) {
-            print("\n\(route.name)")
-            print(rows(values.map(loaded.redacted)).joined(separator: "\n"))
+            lines += ["", route.name] + rows(values.map(loaded.redacted))
         }
+        try StandardStreams.write(text: lines.map { $0 + "\n" }.joined())
     }
 
     /// The values in three columns.

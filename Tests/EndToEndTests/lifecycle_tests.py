@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -106,6 +107,25 @@ class CommandTests(unittest.TestCase):
         for place in ("2:1", "6:", "7:"):
             self.assertIn(place, errors)
         self.assertIn("did you mean", errors)
+
+    def test_it_knows_what_it_was_called_with_where_proc_is_not_mounted(self):
+        hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        if not shutil.which("unshare") or subprocess.run([*hidden, "true"], capture_output=True).returncode != 0:
+            self.skipTest("only root can hide /proc")
+        path = os.path.join(ROOT, "Tests", "EndToEndTests", "mistakes.yaml")
+        result = subprocess.run([*hidden, RECAST, "check", path], capture_output=True)
+        self.assertEqual((result.returncode, result.stdout), (65, b""))
+        self.assertIn(f"{path}:2:1".encode(), result.stderr)
+
+    def test_output_that_nobody_can_keep_is_a_failure(self):
+        path = os.path.join(ROOT, "config", "recast.yaml")
+        with open("/dev/full", "wb") as full:
+            for words in (["routes", path], ["check", path], ["--version"], ["--help"], ["help", "serve"],
+                          ["--generate-completion-script", "bash"]):
+                with self.subTest(words):
+                    result = subprocess.run([RECAST, *words], stdout=full, stderr=subprocess.PIPE)
+                    self.assertEqual(result.returncode, 69)
+                    self.assertEqual(result.stderr, b"recast: standard output can't be written\n")
 
     def test_check_prints_findings_for_programs(self):
         path = os.path.join(ROOT, "Tests", "EndToEndTests", "mistakes.yaml")
