@@ -69,7 +69,10 @@ public struct ListeningSocket: Sendable {
             }
             // SAFETY: the pointer is used only during the call.
             guard unsafe address.withSystemAddress({ unsafe Glibc.bind(descriptor, $0, $1) }) == 0 else {
-                throw errno == EADDRINUSE ? .addressInUse(address) : .system(call: "bind \(address)", errno: errno)
+                guard errno == EADDRINUSE else { throw .system(call: "bind \(address)", errno: errno) }
+                // Nobody listens on what is no socket, and nobody's end would make the place free.
+                if UnixSocketFile.isOther(address) { throw .system(call: "bind \(address)", errno: EEXIST) }
+                throw .addressInUse(address)
             }
             // Set behind the bind, it has refused what was there and lets in what comes.
             if sharing == .laterOnes, !address.isUnix {

@@ -34,6 +34,13 @@ struct UnixSocketFile: Sendable {
         (try? knock(at: address)) == 0
     }
 
+    /// Whether something that is no socket stands at the path of `address`, which may be no unix socket's.
+    static func isOther(_ address: SocketAddress) -> Bool {
+        var status = stat()
+        // SAFETY: the path is end-marked, the status is written during the call.
+        return unsafe address.isUnix && lstat(address.path, &status) == 0 && status.st_mode & S_IFMT != S_IFSOCK
+    }
+
     /// Connects to the socket at `address` and leaves. 0, or why it can't be done; nil where there is no socket.
     private static func knock(at address: SocketAddress) throws(LoopError) -> Int32? {
         var status = stat()

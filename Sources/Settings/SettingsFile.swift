@@ -167,6 +167,11 @@ public struct SettingsFile: Sendable {
         let images = Self.images(file, context)
         let http2 = Self.http2(file)
         let lifecycle = LifecycleReader(context).read(file, grace: client.graceBound)
+        // Sockets that share with other processes share with each other.
+        for (position, address, earlier) in lifecycle.reusePort ? [] : listen.overlaps {
+            context.report(
+                position, "\(address) and \(earlier) can't both be listened on: one is every address of this machine")
+        }
         let admin = AdminReader(context).read(file, listen: listen.addresses)
         effective = context.takeEffective()
         context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }

@@ -56,6 +56,17 @@ import Testing
     }
 
     @Test(
+        "an address may stand beside all addresses of the other family, of another port, or where sockets are shared",
+        arguments: [
+            "[0.0.0.0:1, \"[::]:1\", \"[::1]:2\"]", "[0.0.0.0:0, 127.0.0.1:0]", "[127.0.0.1:1, 127.0.0.2:1]",
+            "[127.0.0.1:1, 0.0.0.0:1]\nreuse_port: true",
+        ])
+    func neighbours(_ listen: String) {
+        let head = SettingsTestFile.head.replacing("127.0.0.1:8080", with: listen)
+        #expect(SettingsTestFile.mistakes(head + "  - { name: all, match: /*, upstream: app }") == [])
+    }
+
+    @Test(
         "what is wrong is reported",
         arguments: [
             ("serves: grpc", "\"serves\" is not \"grpc\": known are http, ext_proc"),

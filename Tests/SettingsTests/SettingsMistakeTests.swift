@@ -51,6 +51,13 @@ import Testing
                 "version: 1\nadmin: localhost:8080",
                 "2:8: \"admin\": 127.0.0.1:8080 is listened on already; or off for no admin port"
             ),
+            (
+                "version: 1\nadmin: 0.0.0.0:8080",
+                """
+                2:8: "admin": 0.0.0.0:8080 and 127.0.0.1:8080 can't both be listened on: one is every address of this machine; \
+                or off for no admin port
+                """
+            ),
             ("version: 1\ntimeouts: { header: 10 }", "2:21: \"header\": a time needs a unit (ms, s, m, h), as in 3s"),
             (
                 "version: 1\ntimeouts: { gap: 10s }",
@@ -108,6 +115,11 @@ import Testing
             ),
             ("[127.0.0.1:1, {tls: {}}]", "\"listen\" needs \"address\", as in address: 0.0.0.0:8443"),
             ("[127.0.0.1:1, 127.0.0.1:1]", "127.0.0.1:1 is listened on already"),
+            (
+                "[127.0.0.1:1, 0.0.0.0:1]",
+                "0.0.0.0:1 and 127.0.0.1:1 can't both be listened on: one is every address of this machine"
+            ),
+            ("[\"[::]:1\", \"[::1]:1\"]", "[::1]:1 and [::]:1 can't both be listened on: "),
             ("\"systemd:\"", "systemd: is followed by the name of a socket, as in systemd:web"),
             ("\"systemd:a:b\"", "systemd: is followed by the name of a socket, as in systemd:web"),
             ("[]", "\"listen\" is an empty list: leave it out or name something"),

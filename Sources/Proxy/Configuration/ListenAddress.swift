@@ -8,6 +8,18 @@ public enum ListenAddress: Hashable, Sendable {
     case systemd(name: String)
 }
 
+extension ListenAddress {
+    /// Whether one of the two is every address of the machine of a family, the other one of these too, with one port: the system
+    /// doesn't open both, unless each socket says that it shares.
+    public func overlaps(_ other: ListenAddress) -> Bool {
+        guard case .tcp(let host, let port) = self, case .tcp(let otherHost, let otherPort) = other,
+            port == otherPort, port != 0, host != otherHost
+        else { return false }
+        let isSameFamily = host.utf8.contains(UInt8(ascii: ":")) == otherHost.utf8.contains(UInt8(ascii: ":"))
+        return isSameFamily && ["0.0.0.0", "::"].contains { $0 == host || $0 == otherHost }
+    }
+}
+
 extension ListenAddress: CustomStringConvertible {
     /// The address as the settings write it.
     public var description: String { AddressText.describe(self) }

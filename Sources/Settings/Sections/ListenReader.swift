@@ -7,6 +7,8 @@ struct Listening {
     var tls: [ListenAddress: ServerTLS] = [:]
     var versions: [ListenAddress: HTTPVersions] = [:]
     var services: [ListenAddress: ListenerService] = [:]
+    /// Addresses that take what comes to an earlier one, or the other way round.
+    var overlaps: [(position: SettingsNode.Position, address: ListenAddress, earlier: ListenAddress)] = []
 }
 
 /// Reads `listen`: an address, a mapping with an address and TLS, or a list of them.
@@ -22,6 +24,7 @@ struct ListenReader {
         var tls: [ListenAddress: ServerTLS] = [:]
         var versions: [ListenAddress: HTTPVersions] = [:]
         var services: [ListenAddress: ListenerService] = [:]
+        var overlaps: [(position: SettingsNode.Position, address: ListenAddress, earlier: ListenAddress)] = []
         guard let node = file.required("listen", example: "127.0.0.1:8080") else { return Listening() }
         for element in elements(node) {
             let section: SectionReader?
@@ -40,6 +43,8 @@ struct ListenReader {
             if let address {
                 if addresses.contains(address) {
                     context.report(addressNode.position, "\(address) is listened on already")
+                } else if let earlier = addresses.first(where: { $0.overlaps(address) }) {
+                    overlaps.append((addressNode.position, address, earlier))
                 }
                 addresses.append(address)
             }
@@ -57,7 +62,8 @@ struct ListenReader {
             section.finish()
         }
         file.record("listen", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
-        return Listening(addresses: addresses, tls: tls, versions: versions, services: services)
+        return Listening(
+            addresses: addresses, tls: tls, versions: versions, services: services, overlaps: overlaps)
     }
 
     /// What is served at an address.
