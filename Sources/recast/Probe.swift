@@ -32,8 +32,10 @@ struct Probe: ParsableCommand {
     var timeout = 3
 
     func run() throws {
-        guard let port = AskedPort(address), path.hasPrefix("/"), (1...3600).contains(timeout),
-            path.utf8.allSatisfy({ 33...126 ~= $0 })
+        guard (1...3600).contains(timeout) else {
+            throw CommandFault(CommandFault.usage, "recast probe: --timeout is 1 to 3600 seconds, not \(timeout)")
+        }
+        guard let port = AskedPort(address), path.hasPrefix("/"), path.utf8.allSatisfy({ 33...126 ~= $0 })
         else {
             throw CommandFault(
                 CommandFault.usage, "recast probe: write an address and a path, as in 127.0.0.1:9901 /ready")

@@ -51,8 +51,8 @@ import Testing
             ),
             (
                 "tracing: { endpoint: \"${env:SECRET}\" }",
-                "2:22: \"endpoint\": \"${env:SECRET}\" has no scheme: write a URL, as in http://127.0.0.1:4318 or "
-                    + "https://collector.example/v1/traces"
+                "2:22: \"endpoint\": \"${env:SECRET}\" begins with neither http:// nor https://: write a URL, as in "
+                    + "http://127.0.0.1:4318 or https://collector.example/v1/traces"
             ),
         ])
     func whole(line: String, mistake: String) {

@@ -81,8 +81,8 @@ import Testing
         arguments: [
             ("tracing: on", "1:10", "\"tracing\" is not \"on\""),
             ("tracing: { sample: 1% }", "1:10", "needs \"endpoint\""),
-            ("tracing: { endpoint: 127.0.0.1:4318 }", "1:22", "has no scheme"),
-            ("tracing: { endpoint: ftp://a }", "1:22", "has no scheme"),
+            ("tracing: { endpoint: 127.0.0.1:4318 }", "1:22", "begins with neither http:// nor https://"),
+            ("tracing: { endpoint: ftp://a }", "1:22", "begins with neither http:// nor https://"),
             ("tracing: { endpoint: \"http://\" }", "1:22", "no host"),
             ("tracing: { endpoint: \"http://a:0\" }", "1:22", "no port"),
             ("tracing: { endpoint: \"http://a:65536\" }", "1:22", "no port"),

@@ -84,7 +84,14 @@ final class AdminConnection: StreamHandler {
             }
         } catch {
             isClosing = true
-            send(.fault(error.status, error.reason), keepsAlive: false)
+            // The proxy's limits, which other reasons name, are not those of this port.
+            let reason =
+                switch error.status {
+                case 413 where error.isBodyTooLarge: "a body has at most 1 MiB here"
+                case 414, 431: "a head has at most 16 KiB and 100 fields here"
+                default: error.reason
+                }
+            send(.fault(error.status, reason), keepsAlive: false)
             return bytes.count
         }
         return isClosing ? bytes.count : at

@@ -265,7 +265,9 @@ final class AdminServer {
     private func logLevel(_ request: AdminRequest) -> AdminResponse {
         if let text = request.value("level") {
             guard request.method != .get, request.method != .head else {
-                return .fault(405, "a level is set by PUT or POST")
+                var refusal = AdminResponse.fault(405, "a level is set by PUT or POST")
+                refusal.allow = "PUT, POST"
+                return refusal
             }
             guard let level = OperationalLog.Level(rawValue: text) else {
                 let known = OperationalLog.Level.allCases.map(\.rawValue).joined(separator: ", ")

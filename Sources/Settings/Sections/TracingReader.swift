@@ -111,7 +111,7 @@ enum CollectorText {
         let example = "as in http://127.0.0.1:4318 or https://collector.example/v1/traces"
         let isSecure = text.hasPrefix("https://")
         guard isSecure || text.hasPrefix("http://") else {
-            throw AddressFault(reason: "\"\(text)\" has no scheme: write a URL, \(example)")
+            throw AddressFault(reason: "\"\(text)\" begins with neither http:// nor https://: write a URL, \(example)")
         }
         let rest = text.dropFirst(isSecure ? 8 : 7)
         guard rest.utf8.allSatisfy({ 0x20 < $0 && $0 < 0x7F && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "\\") })
