@@ -1,6 +1,7 @@
 """One budget of memory for all bodies: when it is spent new bodies wait or get 503, and those that have begun go on."""
 
 import json
+import plistlib
 import threading
 import time
 
@@ -18,6 +19,21 @@ class MemoryTests(ProxyTestCase):
     upstream: app
     limits: { body: 16MiB, tree: 8MiB }
     request: { decode: { as: json }, encode: { as: json, order: sorted } }
+  - name: xml
+    match: /xml
+    upstream: app
+    limits: { body: 16MiB, tree: 8MiB }
+    request: xml -> json
+  - name: plist
+    match: /plist
+    upstream: app
+    limits: { body: 16MiB, tree: 8MiB }
+    request: plist -> json
+  - name: held
+    match: /held-output
+    upstream: app
+    limits: { body: 16MiB, tree: 8MiB }
+    request: { decode: { as: json }, encode: { as: form, dialect: afnetworking } }
   - name: parts
     match: /parts
     upstream: app
@@ -133,6 +149,23 @@ class MemoryTests(ProxyTestCase):
         document = json.dumps({f"key{number}": "v" * 20 for number in range(40000)}).encode()
         problem = self.assert_problem(self.send("POST", "/tree", document, JSON), 503, "memory_exhausted")
         self.assertEqual(problem["setting"], "memory.bodies")
+        self.assert_untouched()
+        self.assert_recovered()
+
+    def test_row43_what_a_codec_holds_by_itself_counts_while_it_comes(self):
+        texts = {f"key{number}": f"v{number}" * 20 for number in range(20000)}
+        bodies = {
+            "/xml": ("application/xml", f"<r>{''.join(f'<{key}>{text}</{key}>' for key, text in texts.items())}</r>".encode()),
+            "/plist": ("application/x-plist", plistlib.dumps(texts, fmt=plistlib.FMT_BINARY)),
+            "/held-output": (JSON, json.dumps(texts).encode()),
+        }
+        for path, (media_type, body) in bodies.items():
+            with self.subTest(path):
+                client = self.client()
+                client.send(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n")
+                client.send(body[:-100])
+                problem = self.assert_problem(client.response(), 503, "memory_exhausted")
+                self.assertEqual(problem["setting"], "memory.bodies")
         self.assert_untouched()
         self.assert_recovered()
 

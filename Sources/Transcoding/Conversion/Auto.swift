@@ -124,6 +124,7 @@ internal struct AutoEncoder: FileOutlet, DocumentEncoder, UniformSink, ~Copyable
     }
 
     var removedCount: Int { multipart.removedCount + form.removedCount + json.removedCount }
+    var heldCount: Int { log.count + multipart.heldCount + form.heldCount + json.heldCount }
     var filenameGrowth: Int { multipart.filenameGrowth }
 
     mutating func drain() throws(ConversionError) -> Bool {
@@ -194,6 +195,7 @@ internal struct AutoFields: PartEncoder, DirectEncoder, ~Copyable {
     }
 
     var isFull: Bool { output.isFull }
+    var heldCount: Int { list.count }
     var filenameGrowth: Int { multipart.filenameGrowth }
 
     /// Empty until it is known.

@@ -199,8 +199,8 @@ public final class Conversion {
     public var accounting: Accounting { pipeline.accounting() }
     /// Bytes that wait to be taken.
     public var outputCount: Int { pipeline.outputCount() }
-    /// Bytes that are held apart from the output: a tree and what is to become one. What a tree counts is near to what it
-    /// takes of memory. 0 for conversions that stream.
+    /// Bytes that are held apart from the output: a document, by the decoder, as a tree or by the encoder. What a tree counts is near
+    /// to what it takes of memory. 0 for conversions that stream.
     public var heldCount: Int { pipeline.heldCount() }
     /// Bytes by which filenames have grown in the output so far, because those that aren't ASCII are written twice.
     internal var filenameGrowth: Int { pipeline.filenameGrowth() }

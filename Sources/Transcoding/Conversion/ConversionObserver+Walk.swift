@@ -201,7 +201,7 @@ extension ConversionObserver {
     /// The name or path that the latest value went out under; nil: none that is known of.
     private func target(of kind: Tree.Kind, _ place: ObservedWalk.Place) -> String? {
         // A document's encoders leave out what its recorder has got.
-        if kind == .null, leavesOutNulls { return nil }
+        if kind == .null, nulls.areLeftOut { return nil }
         if kind.isArray, plan.output == .xml, plan.xmlEncoding.convention == .attributes,
             plan.xmlEncoding.empties == .omit
         {
@@ -219,11 +219,16 @@ extension ConversionObserver {
         return "files.\(rule.path): from \((rule.source(from: .json) ?? .base64).rawValue)"
     }
 
-    private var leavesOutNulls: Bool {
+    /// The output's `nulls`, and whether a document's encoder leaves nulls out, of which nobody is told.
+    private var nulls: (word: String, areLeftOut: Bool) {
         switch plan.output {
-        case .plist, .bplist: plan.propertyListEncoding.nulls == .omit
-        case .xml: plan.xmlEncoding.convention == .attributes && plan.xmlEncoding.nulls == .omit
-        default: false
+        case .plist, .bplist:
+            let nulls = plan.propertyListEncoding.nulls
+            return (nulls.rawValue, nulls == .omit)
+        case .xml:
+            let nulls = plan.xmlEncoding.nulls
+            return (nulls.rawValue, nulls == .omit && plan.xmlEncoding.convention == .attributes)
+        default: return (plan.fieldEncoding.nulls.rawValue, false)
         }
     }
 
@@ -231,15 +236,7 @@ extension ConversionObserver {
         if kind.isContainer {
             return "empties: \((plan.output == .xml ? plan.xmlEncoding.empties : plan.fieldEncoding.empties).rawValue)"
         }
-        return "nulls: \(nulls)"
-    }
-
-    private var nulls: String {
-        switch plan.output {
-        case .plist, .bplist: plan.propertyListEncoding.nulls.rawValue
-        case .xml: plan.xmlEncoding.nulls.rawValue
-        default: plan.fieldEncoding.nulls.rawValue
-        }
+        return "nulls: \(nulls.word)"
     }
 
     /// The options that gave the value its name or its text.
@@ -253,7 +250,7 @@ extension ConversionObserver {
         }
         guard place.text == nil else { return rules }
         if kind.isContainer, isFlat { rules.append("empties: \(options.empties.rawValue)") }
-        if kind == .null, plan.output != .json { rules.append("nulls: \(nulls)") }
+        if kind == .null, plan.output != .json { rules.append("nulls: \(nulls.word)") }
         if kind == .yes || kind == .no, options.booleans == .numeric { rules.append("booleans: numeric") }
         return rules
     }

@@ -91,6 +91,8 @@ internal struct EventLog {
 
     init(limits: Limits) { limit = limits.tree }
 
+    var count: Int { bytes.count }
+
     mutating func removeAll() { bytes.removeAll(keepingUpTo: 64 * 1024) }
 
     mutating func append(_ event: DocumentEvent) throws(ConversionError) {

@@ -135,6 +135,7 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     var contentType: [UInt8] { encoder.contentType }
 
     var removedCount: Int { encoder.removedCount }
+    var heldCount: Int { encoder.heldCount }
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 
     mutating func restart() {

@@ -41,7 +41,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     private let numericBooleans: Bool
     /// Whether every event goes to the encoder as it comes.
     var passesAll: Bool { !hasRules && !numericBooleans }
-    let omitsNulls: Bool
+    private let omitsNulls: Bool
     private let nameSources: [(path: FieldPath, rule: Int)]
     var gate: FileGate
     private var sources: [[UInt8]] = []
@@ -141,6 +141,14 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     }
 
     mutating func finish() throws(ConversionError) { try encoder.finish() }
+}
+
+extension EventMapper: TreeSink, HoldingEncoder where Encoder: TreeSink & ~Copyable {
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
+        if passesAll { encoder.write(&tree, &walk) }
+    }
+
+    mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 }
 
 // MARK: Events

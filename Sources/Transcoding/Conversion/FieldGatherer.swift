@@ -11,7 +11,7 @@ internal enum FileNaming {
 }
 
 /// An encoder that takes a document and, before that, files one by one.
-internal protocol FileOutlet: EventSink, PipelineEncoder, ~Copyable {
+internal protocol FileOutlet: TreeSink, PipelineEncoder, ~Copyable {
     /// Begins a file, or what `policy` makes of it, at the place that `name` says. `head` has the name it came with, or that
     /// a map or a rule gave it.
     mutating func beginFile(
@@ -28,13 +28,10 @@ internal protocol FileOutlet: EventSink, PipelineEncoder, ~Copyable {
     var sharesNoRoots: Bool { get }
     /// Whether a file has taken that member of the root for itself.
     func claims(rootKey: Span<UInt8>) -> Bool
-    /// Writes as much of the document that `tree` holds as it can without its events, and moves `walk` behind that.
-    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk)
 }
 
 extension FileOutlet where Self: ~Copyable {
     var needsRootObject: Bool { isRootOpen }
-    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {}
 }
 
 /// Gathers fields in a tree and lets files pass to the outlet.
@@ -104,9 +101,6 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         _read { yield rules.gate.hold }
         _modify { yield &rules.gate.hold }
     }
-
-    /// See `Conversion.heldCount`.
-    var heldCount: Int { fields.tree.cost }
 
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
         rules.observer?.beginsPart(part)
@@ -254,36 +248,17 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
 
     /// Sends the fields to the outlet, after `settle`. Returns false when the outlet is full.
     mutating func send() throws(ConversionError) -> Bool {
-        outlet.write(&fields.tree, &walk)
-        return try walk.advance(&fields.tree, into: &outlet)
+        try walk.send(&fields.tree, into: &outlet)
     }
 
     /// Writes the fields to a fresh outlet, after `settle`, and returns how many bytes they are, with the body's end; at least so many come
     /// where files have begun the body. Nil where they are refused.
     mutating func countFields(into outlet: inout Outlet, order: MemberOrder) -> Int? {
-        guard !fields.tree.isObserved else { return nil }
-        var walk = TreeWalk()
-        var count = 0
-        do throws(ConversionError) {
-            try outlet.endFiles()
-            walk.start(&fields.tree, order: order)
-            var isDone = false
-            while !isDone {
-                outlet.write(&fields.tree, &walk)
-                isDone = try walk.advance(&fields.tree, into: &outlet)
-                count += outlet.output.count
-                outlet.output.removeAll()
-            }
-            while try !outlet.drain() {
-                count += outlet.output.count
-                outlet.output.removeAll()
-            }
-            try outlet.finish()
-        } catch {
-            return nil
-        }
+        guard !fields.tree.isObserved, (try? outlet.endFiles()) != nil,
+            let count = TreeWalk.count(&fields.tree, into: &outlet, order: order)
+        else { return nil }
         // What files have begun may end in other words than a document of fields alone.
-        return count + outlet.output.count + (hasFiles ? 1024 : 0)
+        return count + (hasFiles ? 1024 : 0)
     }
 
     /// Files have gone out beside the document, or as members of it.

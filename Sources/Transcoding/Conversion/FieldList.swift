@@ -23,6 +23,8 @@ internal struct FieldList: FieldSink {
 
     var isFull: Bool { false }
     var isEmpty: Bool { entries.isEmpty }
+    /// Bytes of all that was written down.
+    var count: Int { bytes.count + headBytes }
 
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)

@@ -109,6 +109,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     var isFull: Bool { encoder.isFull }
     var contentType: [UInt8] { encoder.contentType }
     var removedCount: Int { encoder.removedCount }
+    var heldCount: Int { encoder.heldCount }
     var filenameGrowth: Int { encoder.filenameGrowth }
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 

@@ -14,6 +14,7 @@ internal protocol Pipeline: ~Copyable {
     var output: OutputBuffer { get set }
     var contentType: [UInt8] { get }
     var accounting: Accounting { get }
+    /// See `Conversion.heldCount`; what is held of a file counts besides.
     var heldCount: Int { get }
     /// Bytes by which filenames have grown so far.
     var filenameGrowth: Int { get }
@@ -32,7 +33,6 @@ extension Pipeline where Self: ~Copyable {
     ) throws(ConversionError) -> Int {
         try feed(input)
     }
-    internal var heldCount: Int { 0 }
     internal var isWritingDocument: Bool { false }
     internal mutating func countRest() -> Int? { nil }
 }
@@ -140,6 +140,7 @@ internal struct DocumentPipeline<Encoder: DocumentEncoder & ~Copyable>: Pipeline
         accounting.removed += mapper.encoder.removedCount
         return accounting
     }
+    var heldCount: Int { decoder.heldCount + mapper.encoder.heldCount }
     var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var hold: FileHold {
         _read { yield mapper.gate.hold }
@@ -214,6 +215,7 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
     }
     var contentType: [UInt8] { mapper.encoder.contentType }
     var accounting: Accounting { mapper.accounting }
+    var heldCount: Int { decoder.heldCount + mapper.encoder.heldCount }
     var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var hold: FileHold {
         _read { yield mapper.hold }
@@ -289,7 +291,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
     }
     var contentType: [UInt8] { gatherer.outlet.contentType }
     var accounting: Accounting { gatherer.accounting }
-    var heldCount: Int { gatherer.heldCount }
+    var heldCount: Int { decoder.heldCount + gatherer.fields.tree.cost + gatherer.outlet.heldCount }
     var filenameGrowth: Int { gatherer.outlet.filenameGrowth }
     var isWritingDocument: Bool { isSending }
 
@@ -321,15 +323,12 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
     private let plan: ConversionPlan
     private var sources: [[UInt8]]
     private var isWriting = false
-    /// Bytes of a document that its decoder keeps as they are until it is whole.
-    private let keepsInput: Bool
-    private var kept = 0
     private let makeEncoder: () -> Encoder
 
     /// - Parameter makeEncoder: makes one more of the encoders that the document goes to.
     init(
-        _ decoder: consuming Decoder, _ makeEncoder: @escaping () -> Encoder, input: BodyEncoding, plan: ConversionPlan,
-        sources: [[UInt8]], observer: ConversionObserver?
+        _ decoder: consuming Decoder, _ makeEncoder: @escaping () -> Encoder, plan: ConversionPlan, sources: [[UInt8]],
+        observer: ConversionObserver?
     ) {
         self.makeEncoder = makeEncoder
         self.decoder = decoder
@@ -339,13 +338,10 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         tree.observer = observer
         splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
         mapper = EventMapper(makeEncoder(), plan: plan, map: FieldMap(), observer: observer)
-        keepsInput = input == .bplist
     }
 
     mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
-        let count = try decoder.feed(input, building: &tree)
-        if keepsInput { kept += count }
-        return count
+        try decoder.feed(input, building: &tree)
     }
 
     mutating func finish() throws(ConversionError) -> Bool {
@@ -356,10 +352,7 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
             isWriting = true
         }
         guard try mapper.release() else { return false }
-        if mapper.passesAll, !mapper.omitsNulls { mapper.encoder.write(&tree, &walk) }
-        guard try walk.advance(&tree, into: &mapper), try mapper.release(),
-            try mapper.encoder.drain()
-        else { return false }
+        guard try walk.send(&tree, into: &mapper), try mapper.release(), try mapper.drain() else { return false }
         try mapper.finish()
         return true
     }
@@ -367,7 +360,6 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
     mutating func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
         self.sources = sources
         isWriting = false
-        kept = 0
         tree.removeAll()
         mapper.reset(sources: [])
         mapper.encoder.restart()
@@ -385,33 +377,15 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         accounting.removed += mapper.encoder.removedCount + tree.removedCount
         return accounting
     }
-    var heldCount: Int { tree.cost + kept }
+    var heldCount: Int { decoder.heldCount + tree.cost + mapper.encoder.heldCount }
     var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var isWritingDocument: Bool { isWriting }
 
     mutating func countRest() -> Int? {
         guard isWriting, !tree.isObserved else { return nil }
         var counter = EventMapper(makeEncoder(), plan: plan, map: FieldMap())
-        var walk = TreeWalk()
-        walk.start(&tree, order: plan.treeOrder)
-        var count = 0
-        do throws(ConversionError) {
-            var isDone = false
-            while !isDone {
-                if counter.passesAll, !counter.omitsNulls { counter.encoder.write(&tree, &walk) }
-                isDone = try walk.advance(&tree, into: &counter)
-                count += counter.output.count
-                counter.output.removeAll()
-            }
-            while try !counter.encoder.drain() {
-                count += counter.output.count
-                counter.output.removeAll()
-            }
-            try counter.finish()
-        } catch {
-            return nil
-        }
-        return max(0, count + counter.output.count - mapper.encoder.output.count)
+        guard let count = TreeWalk.count(&tree, into: &counter, order: plan.treeOrder) else { return nil }
+        return max(0, count - mapper.encoder.output.count)
     }
 
     var hold: FileHold {

@@ -9,6 +9,9 @@ internal import Octets
 internal protocol PipelineDecoder: ~Copyable {
     /// Makes the decoder as new for a body of that Content-Type.
     mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError)
+    /// Bytes of the body, or of what is made of it, that are held here until more of it, or its end, has come; 0 where that is one
+    /// field at most. What a pipeline holds is paid for.
+    var heldCount: Int { get }
 }
 
 /// A decoder of documents in a pipeline.
@@ -55,8 +58,14 @@ extension PartDecoder where Self: ~Copyable {
 
 // MARK: Encoders
 
+/// What may hold some of a document back until its end.
+internal protocol HoldingEncoder: OutputEncoder, ~Copyable {
+    /// Writes what was held back until the document's end, before `finish`. Returns false when the output is full, to be called again.
+    mutating func drain() throws(ConversionError) -> Bool
+}
+
 /// An encoder in a pipeline.
-internal protocol PipelineEncoder: OutputEncoder, ~Copyable {
+internal protocol PipelineEncoder: HoldingEncoder, ~Copyable {
     /// Makes the encoder as new for another body.
     mutating func restart()
     /// The Content-Type of the body.
@@ -65,9 +74,8 @@ internal protocol PipelineEncoder: OutputEncoder, ~Copyable {
     var removedCount: Int { get }
     /// Bytes by which filenames have grown so far; 0 where they don't.
     var filenameGrowth: Int { get }
-    /// Writes what the encoder held back until the document's end, before `finish`. Returns false when the output is full, to
-    /// be called again.
-    mutating func drain() throws(ConversionError) -> Bool
+    /// Bytes that are held apart from the output, as `PipelineDecoder` has it.
+    var heldCount: Int { get }
 }
 
 /// An encoder that writes every event at once. One that wraps another encoder is none: it passes the questions on.
@@ -79,17 +87,62 @@ extension PipelineEncoder where Self: ~Copyable {
 
 extension DirectEncoder where Self: ~Copyable {
     internal var removedCount: Int { 0 }
+    internal var heldCount: Int { 0 }
     internal mutating func drain() throws(ConversionError) -> Bool { true }
 }
 
+/// What a document goes to that is held as a tree.
+internal protocol TreeSink: EventSink, HoldingEncoder, ~Copyable {
+    /// Writes as much of the document that `tree` holds as it can without its events, and moves `walk` behind that.
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk)
+}
+
+extension TreeSink where Self: ~Copyable {
+    internal mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {}
+}
+
+extension TreeWalk {
+    /// Writes as much of the document as the sink has room for. Returns whether that is all.
+    internal mutating func send<Sink: TreeSink & ~Copyable>(
+        _ tree: inout Tree, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        sink.write(&tree, &self)
+        return try advance(&tree, into: &sink)
+    }
+
+    /// Writes the whole document to a sink of its own, with the end of the body, and returns how many bytes that are; nil where
+    /// it is refused.
+    internal static func count<Sink: TreeSink & ~Copyable>(
+        _ tree: inout Tree, into sink: inout Sink, order: MemberOrder
+    ) -> Int? {
+        var walk = TreeWalk()
+        walk.start(&tree, order: order)
+        var count = 0
+        do throws(ConversionError) {
+            while try !walk.send(&tree, into: &sink) { count += sink.takeCount() }
+            while try !sink.drain() { count += sink.takeCount() }
+            try sink.finish()
+        } catch {
+            return nil
+        }
+        return count + sink.takeCount()
+    }
+}
+
+extension OutputEncoder where Self: ~Copyable {
+    /// Drops what has been written, and returns how many bytes that was.
+    fileprivate mutating func takeCount() -> Int {
+        defer { output.removeAll() }
+        return output.count
+    }
+}
+
 /// An encoder of documents in a pipeline.
-internal protocol DocumentEncoder: EventSink, PipelineEncoder, ~Copyable {
+internal protocol DocumentEncoder: TreeSink, PipelineEncoder, ~Copyable {
     /// Feeds a decoder of JSON. An encoder that can take more than events from it says so here.
     static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<Self>
     ) throws(ConversionError) -> Int
-    /// Writes as much of the document that `tree` holds as it can without its events, and moves `walk` behind that.
-    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk)
 }
 
 extension DocumentEncoder where Self: ~Copyable {
@@ -98,8 +151,6 @@ extension DocumentEncoder where Self: ~Copyable {
     ) throws(ConversionError) -> Int {
         try decoder.feed(input, into: &mapper)
     }
-
-    internal mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {}
 }
 
 /// An encoder of fields in a pipeline.
@@ -164,7 +215,8 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     }
 }
 
-extension FlatEncoder: DocumentEncoder, PipelineEncoder where Target: PartEncoder & ~Copyable {
+extension FlatEncoder: DocumentEncoder, TreeSink, PipelineEncoder, HoldingEncoder
+where Target: PartEncoder & ~Copyable {
     internal static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<Self>
     ) throws(ConversionError) -> Int {
@@ -177,6 +229,7 @@ extension FlatEncoder: DocumentEncoder, PipelineEncoder where Target: PartEncode
     }
     internal var contentType: [UInt8] { flattener.target.contentType }
     internal var removedCount: Int { flattener.removedCount }
+    internal var heldCount: Int { flattener.document.cost }
     internal var filenameGrowth: Int { flattener.target.filenameGrowth }
     internal mutating func drain() throws(ConversionError) -> Bool { try Target.drain(&flattener) }
 }
@@ -193,6 +246,7 @@ extension JSON.Decoder: DocumentDecoder {
     }
 
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+    internal var heldCount: Int { 0 }
 }
 
 extension JSON.Encoder: FileValueEncoder, DirectEncoder {
@@ -220,6 +274,7 @@ extension Form.Decoder: PartDecoder {
         reset()
         declare(contentType)
     }
+    internal var heldCount: Int { 0 }
 }
 
 extension Form.Encoder: PartEncoder, DirectEncoder {
@@ -255,6 +310,7 @@ extension Multipart.Decoder: PartDecoder {
                 declared: &declared))
         if declared != nil { setCharsets(declared: declared, hinted: nil) }
     }
+    internal var heldCount: Int { 0 }
 }
 
 /// Every body gets a boundary of its own, also where multipart comes in: the client's may stand in what a map adds.
@@ -332,6 +388,7 @@ extension XML.Encoder: FileValueEncoder, DirectEncoder {
 extension PlainText.Decoder: DocumentDecoder {
     internal init(_ plan: ConversionPlan) { self.init(field: plan.inputField) }
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+    internal var heldCount: Int { 0 }
 }
 
 extension PlainText.Encoder: DocumentEncoder, DirectEncoder {
@@ -348,6 +405,7 @@ extension Raw.Decoder: PartDecoder {
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
         reset(contentType: contentType)
     }
+    internal var heldCount: Int { 0 }
 }
 
 extension Raw.Encoder: PartEncoder, DirectEncoder {

@@ -132,7 +132,7 @@ internal struct PipelineTable {
         _ decoder: consuming Decoder, _ encoder: @escaping @autoclosure () -> Encoder
     ) -> RunningPipeline {
         RunningPipeline(
-            TreePipeline(decoder, encoder, input: input, plan: plan, sources: sources, observer: observer))
+            TreePipeline(decoder, encoder, plan: plan, sources: sources, observer: observer))
     }
 }
 

@@ -102,6 +102,8 @@ extension PropertyList {
             body.append(contentsOf: input)
         }
 
+        var heldCount: Int { body.count }
+
         mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             // Taken out so that the span doesn't borrow the reader while it changes.
             var whole = ByteStore()

@@ -38,6 +38,9 @@ extension PropertyList {
             binary.reset()
         }
 
+        /// Bytes of a binary property list.
+        internal var heldCount: Int { binary.heldCount }
+
         /// Takes the next bytes; see `EventDecoder`. A binary property list gives its events at the end only.
         public mutating func feed<Sink: EventSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink

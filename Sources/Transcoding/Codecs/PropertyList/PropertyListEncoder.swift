@@ -46,6 +46,9 @@ extension PropertyList {
 
         package var isFull: Bool { output.isFull }
 
+        /// Bytes that a binary property list is made of.
+        internal var heldCount: Int { tree.cost + file.count }
+
         /// Makes the encoder ready for another body. The output is emptied and its allocation kept.
         package mutating func reset() {
             output.removeAll()

@@ -50,6 +50,9 @@ extension XML {
             isDone = false
         }
 
+        /// Bytes of the document as far as it has come.
+        internal var heldCount: Int { document.tree.cost + block.count }
+
         /// Takes all of `input`; events come in `finish` only.
         public mutating func feed<Sink: EventSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink

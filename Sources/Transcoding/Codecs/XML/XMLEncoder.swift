@@ -50,6 +50,9 @@ extension XML {
         private var base64 = Base64Encoder()
         private var isInFileObject = false
 
+        /// Bytes of the first member, while it isn't known whether it is the root element.
+        internal var heldCount: Int { member.cost }
+
         /// What rules have left out of the document so far.
         package var removedCount: Int { elements.removedCount }
 
