@@ -20,27 +20,16 @@ public struct HTTPRequestSerializer: RequestSerializer, DocumentRequestSerialize
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {
-        try settings.serialized(request) { head throws(SerializationError) in
-            try serialize(head, parameters.map { .value($0) })
-        }
+        try serializeTarget(of: request, parameters)
     }
 
-    internal func serialize(
-        _ request: HTTPRequest, _ parameters: RequestParameters?
-    ) throws(SerializationError) -> SerializedRequest {
-        var head = request
-        settings.addDefaults(to: &head)
-        if settings.encodesParametersInURI(head.method) {
-            return try settings.serializeIntoURI(head, parameters: parameters)
-        }
+    internal func body(
+        of parameters: RequestParameters?, for head: HTTPRequest
+    ) throws(SerializationError) -> (bytes: [UInt8], contentType: String)? {
         let isAlamofire = encoding.dialect == .alamofire
-        if isAlamofire, parameters == nil { return SerializedRequest(head: head) }
+        if isAlamofire, parameters == nil { return nil }
         let form = try settings.query(of: parameters, for: head)
-        if !head.headerFields.contains(.contentType) {
-            let charset = isAlamofire ? "; charset=utf-8" : ""
-            head.headerFields[.contentType] = "application/x-www-form-urlencoded" + charset
-        }
-        return SerializedRequest(head: head, sending: .bytes(Array(form.utf8)))
+        return (Array(form.utf8), "application/x-www-form-urlencoded" + (isAlamofire ? "; charset=utf-8" : ""))
     }
 
     /// The parameters as a query or form, without a request: `AFQueryStringFromParameters`.

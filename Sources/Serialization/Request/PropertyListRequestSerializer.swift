@@ -28,22 +28,14 @@ public struct PropertyListRequestSerializer: RequestSerializer, DocumentRequestS
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {
-        try settings.serialized(request) { head throws(SerializationError) in
-            try serialize(head, parameters.map { .value($0) })
-        }
+        try serializeTarget(of: request, parameters)
     }
 
-    internal func serialize(
-        _ request: HTTPRequest, _ parameters: RequestParameters?
-    ) throws(SerializationError) -> SerializedRequest {
-        var head = request
-        settings.addDefaults(to: &head)
-        if settings.encodesParametersInURI(head.method) {
-            return try settings.serializeIntoURI(head, parameters: parameters)
-        }
-        guard let parameters else { return SerializedRequest(head: head) }
-        if !head.headerFields.contains(.contentType) { head.headerFields[.contentType] = "application/x-plist" }
-        return SerializedRequest(head: head, sending: .bytes(try body(of: parameters)))
+    internal func body(
+        of parameters: RequestParameters?, for head: HTTPRequest
+    ) throws(SerializationError) -> (bytes: [UInt8], contentType: String)? {
+        guard let parameters else { return nil }
+        return (try body(of: parameters), "application/x-plist")
     }
 
     private func body(of parameters: RequestParameters) throws(SerializationError) -> [UInt8] {

@@ -50,11 +50,42 @@ internal enum RequestParameters {
     }
 }
 
-/// A serializer of this module, which takes a document as it takes a value.
+/// A serializer of this module, which takes a document as it takes a value. What one does is the body.
 internal protocol DocumentRequestSerializer: RequestSerializer {
-    func serialize(
+    /// The body for `parameters`, and the Content-Type where the request has none; nil where there is no body.
+    func body(
+        of parameters: RequestParameters?, for head: HTTPRequest
+    ) throws(SerializationError) -> (bytes: [UInt8], contentType: String)?
+}
+
+extension DocumentRequestSerializer {
+    /// Serializes a request whose path becomes a target by the rules of URLs; its fragment is kept beside it.
+    internal func serializeTarget(
+        of request: HTTPRequest, _ parameters: Value?
+    ) throws(SerializationError) -> SerializedRequest {
+        let parameters = parameters.map { RequestParameters.value($0) }
+        guard let path = request.path else { return try serialize(request, parameters) }
+        var head = request
+        let (target, fragment) = try RequestURL.target(ofPath: path)
+        head.path = target
+        var result = try serialize(head, parameters)
+        result.fragment = fragment
+        return result
+    }
+
+    /// Serializes a request whose path is a target already.
+    internal func serialize(
         _ request: HTTPRequest, _ parameters: RequestParameters?
-    ) throws(SerializationError) -> SerializedRequest
+    ) throws(SerializationError) -> SerializedRequest {
+        var head = request
+        settings.addDefaults(to: &head)
+        if settings.encodesParametersInURI(head.method) {
+            return try settings.serializeIntoURI(head, parameters: parameters)
+        }
+        guard let body = try body(of: parameters, for: head) else { return SerializedRequest(head: head) }
+        if !head.headerFields.contains(.contentType) { head.headerFields[.contentType] = body.contentType }
+        return SerializedRequest(head: head, sending: .bytes(body.bytes))
+    }
 }
 
 extension Tree {

@@ -41,20 +41,6 @@ extension RequestSettings {
         }
     }
 
-    /// What `serialize` makes of a request whose path is a target by the rules of URLs; its fragment is kept beside it.
-    internal func serialized(
-        _ request: HTTPRequest,
-        _ serialize: (HTTPRequest) throws(SerializationError) -> SerializedRequest
-    ) throws(SerializationError) -> SerializedRequest {
-        guard let path = request.path else { return try serialize(request) }
-        let (target, fragment) = try RequestURL.target(ofPath: path)
-        var head = request
-        head.path = target
-        var result = try serialize(head)
-        result.fragment = fragment
-        return result
-    }
-
     /// The text of the parameters as a query or form.
     internal func query(
         of parameters: RequestParameters?, for head: HTTPRequest
