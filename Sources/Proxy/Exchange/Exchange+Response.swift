@@ -38,7 +38,7 @@ extension Exchange {
 
     /// Its head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
-        if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.destination) { return }
+        if retryBuffer.heedsStatus, sendAgain(.status(head.status), avoiding: upstream?.destination) { return }
         record.firstByteTime = worker.loop.now - record.startedAt
         loggedResponse = worker.log.chosenFields(of: head)
         trace.upstreamStatus = head.status

@@ -431,27 +431,21 @@ extension Exchange {
         if !retryBuffer.isKept { dropRetryBuffer() }
     }
 
-    /// Whether the route sends a request again that was answered with `status`.
-    func repeatsStatus(_ status: Int) -> Bool {
-        guard retryBuffer.heedsStatus, let route else { return false }
-        return RetryPolicy.wants(.status(status), route.options.retry)
-    }
-
     /// Sends the request once more on a new connection, if that is safe and wanted (docs/rules.md F20, F21); the old connection
     /// is given up. Returns false, and changes nothing but the counters, when it is not.
     func sendAgain(_ cause: RetryCause, avoiding endpoint: Endpoint?) -> Bool {
         guard let route, let snapshot, let upstream = route.upstream, machine.mayRetry, forwarder == nil
         else { return false }
         let pool = snapshot.pools[upstream]
-        var progress = RetryPolicy.Progress()
+        var progress = RetryProgress()
         progress.retries = machine.retries - record.freeRetries
         progress.freeRetries = record.freeRetries
         progress.hasWritten = machine.hasWritten
         progress.isIdempotent = request.methodKind.isIdempotent
         progress.isBuffered = retryBuffer.isKept
         progress.hasAnswered = machine.interimWasSent
-        let decision = RetryPolicy.decide(
-            cause, route.options.retry, progress, budget: &pool.budget, now: worker.loop.now
+        let decision = route.options.retry.decide(
+            on: cause, progress, budget: &pool.budget, now: worker.loop.now
         ) { pool.nextRandom() }
         switch decision {
         case .unwanted: return false

@@ -2,8 +2,8 @@ import Testing
 
 @testable import Gateway
 
-/// Whether a request is sent once more, and when (F20, F21): the policy by itself.
-@Suite struct RetryPolicyTests {
+/// Whether a request is sent once more, and when (F20, F21): the decision by itself.
+@Suite struct RetryDecisionTests {
     private static let causes: [RetryCause] = [.staleConnection, .refused, .reset, .timeout, .status(503)]
 
     private func options(_ change: (inout RetryOptions) -> Void = { _ in }) -> RetryOptions {
@@ -20,14 +20,14 @@ import Testing
     }
 
     private func decide(
-        _ cause: RetryCause, _ options: RetryOptions, _ change: (inout RetryPolicy.Progress) -> Void = { _ in },
+        _ cause: RetryCause, _ options: RetryOptions, _ change: (inout RetryProgress) -> Void = { _ in },
         random: UInt64 = 0
-    ) -> RetryPolicy.Decision {
+    ) -> RetryDecision {
         var budget = RetryBudget()
-        var progress = RetryPolicy.Progress()
+        var progress = RetryProgress()
         progress.hasWritten = true
         change(&progress)
-        return RetryPolicy.decide(cause, options, progress, budget: &budget, now: 0) { random }
+        return options.decide(on: cause, progress, budget: &budget, now: 0) { random }
     }
 
     @Test(
@@ -136,24 +136,24 @@ import Testing
             all(&$0); $0.attempts = .max
         }
         var budget = RetryBudget()
-        var progress = RetryPolicy.Progress()
+        var progress = RetryProgress()
         progress.hasWritten = true
         var sent = 0
         while sent < 100,
-            RetryPolicy.decide(.reset, options, progress, budget: &budget, now: 0, random: { 0 }) != .skip(.budget)
+            options.decide(on: .reset, progress, budget: &budget, now: 0, random: { 0 }) != .skip(.budget)
         {
             sent += 1
         }
         // Ten saved ones and three of this second.
         #expect(sent == 13)
         #expect(
-            RetryPolicy.decide(.staleConnection, options, progress, budget: &budget, now: 0, random: { 0 })
+            options.decide(on: .staleConnection, progress, budget: &budget, now: 0, random: { 0 })
                 == .retry(after: 0))
         for _ in 0..<5 { budget.earn() }
         #expect(
-            RetryPolicy.decide(.reset, options, progress, budget: &budget, now: 0, random: { 0 })
+            options.decide(on: .reset, progress, budget: &budget, now: 0, random: { 0 })
                 == .retry(after: 25_000_000))
         #expect(
-            RetryPolicy.decide(.reset, options, progress, budget: &budget, now: 0, random: { 0 }) == .skip(.budget))
+            options.decide(on: .reset, progress, budget: &budget, now: 0, random: { 0 }) == .skip(.budget))
     }
 }
