@@ -241,10 +241,10 @@ private final class StreamedDownstream: Downstream {
 
     func begin(
         _ response: ResponseStart, of head: borrowing MessageHead,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+        adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) {
         var lines = OutputBuffer()
-        let position = response.edits.write(head, into: &lines)
+        let position = response.fields.write(head, into: &lines)
         addFields(&lines, position)
         note(lines.span)
         events.append("begin \(head.status) \(response.length)")

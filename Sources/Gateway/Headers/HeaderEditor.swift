@@ -110,10 +110,10 @@ package final class HeaderEditor: Sendable {
         }
     }
 
-    /// Edits the field lines that `output` ends with, as `HeadEdits.write` and what follows it have written them; from
+    /// Edits the field lines that `output` ends with, as `PassedFields.write` and what follows it have written them; from
     /// `position.new` on they are ours, which no prefix removes. `lines` are those to write.
     package func apply(
-        to output: inout OutputBuffer, at position: HeadEdits.Position, adding lines: Span<UInt8>
+        to output: inout OutputBuffer, at position: PassedFields.Position, adding lines: Span<UInt8>
     ) -> HeaderEditCount {
         var count = HeaderEditCount()
         if !names.isEmpty || !prefixes.isEmpty {

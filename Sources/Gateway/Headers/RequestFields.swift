@@ -23,7 +23,7 @@ private enum RemovedFields {
 }
 
 // What becomes of a request's fields.
-extension HeadEdits {
+extension PassedFields {
     /// What goes on of a request's received fields.
     ///
     /// - Parameters:
@@ -52,7 +52,7 @@ extension HeadEdits {
     }
 }
 
-extension HeadEdits {
+extension PassedFields {
     /// What goes on of a request's received fields where another one forwards it, so that nothing is said of this hop, and nothing of
     /// the framing.
     package init(

@@ -3,7 +3,7 @@ package import HTTPWire
 package import Octets
 
 // What becomes of a response's fields.
-extension HeadEdits {
+extension PassedFields {
     private static let framingFields: KnownFieldSet = [.contentLength, .transferEncoding]
     private static let fieldsOfOldBytes: KnownFieldSet = [
         .contentMD5, .contentDigest, .reprDigest, .digest, .acceptRanges, .contentRange, .contentEncoding,

@@ -319,11 +319,11 @@ final class Replay: Downstream, StreamSource {
 
     func begin(
         _ response: ResponseStart, of head: borrowing MessageHead,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+        adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) {
         status = response.status ?? head.status
         var lines = OutputBuffer()
-        let position = response.edits.write(head, into: &lines)
+        let position = response.fields.write(head, into: &lines)
         addFields(&lines, position)
     }
 

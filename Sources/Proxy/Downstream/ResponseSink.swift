@@ -94,7 +94,7 @@ protocol ResponseSink: AnyObject {
     /// - Parameter addFields: appends the lines that are new, and has the last word on those from the position on.
     func begin(
         _ response: ResponseStart, of head: borrowing MessageHead,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void)
+        adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void)
     /// Sends bytes of the content. Returns whether the client can take more now.
     func send(_ content: Span<UInt8>) -> Bool
     /// Sends a head that has waited for content.
@@ -125,7 +125,7 @@ protocol SwitchableSink: ResponseSink {
     /// - Parameter idle: nanoseconds without a byte after which the tunnel ends.
     func switchProtocols(
         by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+        adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) -> Tunnel
 }
 
@@ -135,7 +135,7 @@ protocol Downstream: RequestSource, ResponseSink {}
 /// What an exchange knows of a response when it begins, beside the upstream's head.
 struct ResponseStart {
     /// Which of the received fields go on.
-    let edits: HeadEdits
+    let fields: PassedFields
     let length: ResponseLength
     /// Whether content of unknown length can end with the connection only.
     let endsByClose: Bool

@@ -47,14 +47,14 @@ extension Exchange {
     }
 
     /// Gives the route's rules their last word on the fields of the request that `output` ends with.
-    func applyRequestRules(_ editor: HeaderEditor, to output: inout OutputBuffer, at position: HeadEdits.Position) {
+    func applyRequestRules(_ editor: HeaderEditor, to output: inout OutputBuffer, at position: PassedFields.Position) {
         let lines = hasHeaderLines ? headerLines : editor.constants
         let end = hasHeaderLines ? responseHeaderLines : lines.count
         record.headers = editor.apply(to: &output, at: position, adding: lines.span.extracting(0..<end))
     }
 
     /// Gives the route's rules their last word on the fields of the upstream's response, as `applyRequestRules`.
-    func applyResponseRules(_ editor: HeaderEditor, to output: inout OutputBuffer, at position: HeadEdits.Position) {
+    func applyResponseRules(_ editor: HeaderEditor, to output: inout OutputBuffer, at position: PassedFields.Position) {
         let lines = hasHeaderLines ? headerLines : editor.constants
         let first = hasHeaderLines ? responseHeaderLines : 0
         record.responseHeaders = editor.apply(
@@ -96,11 +96,11 @@ extension Exchange {
         }
         if worker.isTracing { beginTrace() }
         let isTraced = watchers.contains(.trace)
-        let edits = HeadEdits(
+        let passed = PassedFields(
             request: request, by: rule, isConverted: requestTranscoder.isBegun,
             convertsResponses: route.convertsResponses,
             isTrusted: trustsPeer, without: isTraced ? trace.replacedFields : [])
-        let position = edits.write(request, into: &output)
+        let position = passed.write(request, into: &output)
         writeConversion(of: route, into: &output)
         writeClient(rule, into: &output)
         if let via = snapshot.forwarding.via {
@@ -152,7 +152,7 @@ extension Exchange {
     /// Tells what becomes of the request's head where what brought the request forwards it: the changes of its fields, and its target
     /// as `:path` where that is another one. What is of the client and of the hop stays the forwarder's.
     func forEachRequestChange(
-        _ change: (HeadEdits.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
+        _ change: (PassedFields.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
     ) throws(Refusal) {
         guard let route else { return }
         var lines = OutputBuffer()
@@ -171,10 +171,10 @@ extension Exchange {
         if let rules = route.headers?.request { applyRequestRules(rules, to: &lines, at: .start) }
         if let rule = sender { appendVerification(rule, to: &lines) }
         if let signature { appendSignature(signature, to: &lines, at: .start) }
-        let edits = HeadEdits(
+        let passed = PassedFields(
             processedRequest: request, by: route.forwarding, isConverted: requestTranscoder.isBegun,
             convertsResponses: route.convertsResponses)
-        edits.forEachChange(of: request, new: lines.span, rules: route.headers?.request, change)
+        passed.forEachChange(of: request, new: lines.span, rules: route.headers?.request, change)
     }
 
     private static let pathName = Array(":path".utf8)

@@ -80,7 +80,7 @@ extension Exchange {
         let hasTrailers = length == .unknown && !endsByClose && passesResponseTrailers
         downstream?.begin(
             ResponseStart(
-                edits: HeadEdits(response: head, changes, replacesType: contentType != nil), length: length,
+                fields: PassedFields(response: head, changes, replacesType: contentType != nil), length: length,
                 endsByClose: endsByClose, isLast: !machine.persists,
                 status: status == head.status ? nil : status), of: head
         ) { output, position in

@@ -406,7 +406,8 @@ extension Exchange {
     }
 
     /// Writes the signature, in the place of any field of its names that came.
-    func appendSignature(_ pending: PendingSignature, to output: inout OutputBuffer, at position: HeadEdits.Position) {
+    func appendSignature(_ pending: PendingSignature, to output: inout OutputBuffer, at position: PassedFields.Position)
+    {
         guard let lines = pending.lines else { return }
         var text = OutputBuffer()
         text.reserve(lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })

@@ -505,14 +505,14 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     func begin(
         _ start: ResponseStart, of head: borrowing MessageHead,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+        adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) {
         var lines = OutputBuffer()
         addFields(&lines, .start)
         var mutation = response.beginMutation()
         var names = takeNames()
         defer { self.names = names }
-        start.edits.forEachChange(of: head, new: lines.span, rules: exchange?.route?.headers?.response) {
+        start.fields.forEachChange(of: head, new: lines.span, rules: exchange?.route?.headers?.response) {
             change, name, value in
             names.set(name)
             // What is of the framing follows.
@@ -599,7 +599,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         addFields(&lines)
         var mutation = HeaderMutation()
         var names = LowercaseName()
-        HeadEdits(response: MessageHead()).forEachChange(of: MessageHead(), new: lines.span, rules: nil) {
+        PassedFields(response: MessageHead()).forEachChange(of: MessageHead(), new: lines.span, rules: nil) {
             change, name, value in
             names.set(name)
             if names.bytes.span.isEqual(to: "content-length") || names.bytes.span.isEqual(to: "date") { return }
@@ -762,7 +762,7 @@ struct LowercaseName {
 }
 
 extension HeaderMutation {
-    fileprivate mutating func make(_ change: HeadEdits.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) {
+    fileprivate mutating func make(_ change: PassedFields.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) {
         switch change {
         case .remove: remove(name)
         case .set: set(name, value)

@@ -15,7 +15,7 @@ extension DownstreamConnection: Downstream, SwitchableSink {
 
     func sendInterim(_ head: borrowing MessageHead) {
         HeadWriter.statusLine(head.status, into: &output)
-        _ = HeadEdits(response: head).write(head, into: &output)
+        _ = PassedFields(response: head).write(head, into: &output)
         HeadWriter.end(into: &output)
         flush()
     }
@@ -27,7 +27,7 @@ extension DownstreamConnection: Downstream, SwitchableSink {
 
     func begin(
         _ response: ResponseStart, of head: borrowing MessageHead,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+        adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) {
         let framing = Self.framing(of: response)
         encoder = BodyEncoder(framing: framing)
@@ -36,7 +36,7 @@ extension DownstreamConnection: Downstream, SwitchableSink {
         } else {
             HeadWriter.statusLine(of: head, into: &output)
         }
-        let position = response.edits.write(head, into: &output)
+        let position = response.fields.write(head, into: &output)
         addFields(&output, position)
         if response.length == .asReceived, let length = head.first(.contentLength) {
             HeadWriter.clean("Content-Length", head.value(length), into: &output)
@@ -66,10 +66,10 @@ extension DownstreamConnection: Downstream, SwitchableSink {
 
     func switchProtocols(
         by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+        adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) -> Tunnel {
         HeadWriter.statusLine(of: head, into: &output)
-        let position = HeadEdits(response: head).write(head, into: &output)
+        let position = PassedFields(response: head).write(head, into: &output)
         addFields(&output, position)
         if let line = head.first(.upgrade) { HeadWriter.clean("Upgrade", head.value(line), into: &output) }
         HeadWriter.field("Connection", "Upgrade", into: &output)

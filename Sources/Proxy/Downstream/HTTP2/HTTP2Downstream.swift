@@ -195,7 +195,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     var queued: Int { stream.queued }
 
     func sendInterim(_ head: borrowing MessageHead) {
-        _ = HeadEdits(response: head).write(head, into: &lines)
+        _ = PassedFields(response: head).write(head, into: &lines)
         stream.respond(head.status, &lines, hasContent: false)
         connection.schedule()
     }
@@ -207,13 +207,13 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     func begin(
         _ response: ResponseStart, of head: borrowing MessageHead,
-        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+        adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) {
         status = response.status ?? head.status
         // Trailers may follow content of no bytes, too.
         hasContent =
             !response.length.isEmpty || response.length == .known(0) && exchange?.passesResponseTrailers == true
-        let position = response.edits.write(head, into: &lines)
+        let position = response.fields.write(head, into: &lines)
         addFields(&lines, position)
         switch response.length {
         case .asReceived:

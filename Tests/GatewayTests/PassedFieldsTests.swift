@@ -6,7 +6,7 @@ import Testing
 @testable import Gateway
 
 /// What becomes of a head's fields: as HTTP/1 writes them, and as changes of a head that others send.
-@Suite struct HeadEditsTests {
+@Suite struct PassedFieldsTests {
     /// The fields by name in lower case, each with its values in order.
     typealias Fields = [String: [String]]
 
@@ -22,12 +22,12 @@ import Testing
     /// What goes on by HTTP/1 and by changes of the received fields, which must be the same. `addLines` writes the new lines, on
     /// which the rules have their last word.
     private func result(
-        _ edits: HeadEdits, _ head: borrowing MessageHead, rules: HeaderEditor? = nil,
+        _ passed: PassedFields, _ head: borrowing MessageHead, rules: HeaderEditor? = nil,
         addLines: (inout OutputBuffer) -> Void = { _ in }
     ) -> (fields: Fields, ruled: HeaderEditCount) {
         let ruled = rules?.constants ?? []
         var new = OutputBuffer()
-        let none = HeadEdits.Position(fields: 0, new: 0)
+        let none = PassedFields.Position(fields: 0, new: 0)
         addLines(&new)
         _ = rules?.apply(to: &new, at: none, adding: ruled.span)
         var changed: Fields = [:]
@@ -35,7 +35,7 @@ import Testing
             changed[head.name(index).lossyString().lowercased(), default: []].append(head.value(index).lossyString())
         }
         var isBehindRemovals = false
-        edits.forEachChange(of: head, new: new.span, rules: rules) { change, name, value in
+        passed.forEachChange(of: head, new: new.span, rules: rules) { change, name, value in
             let name = name.lossyString().lowercased()
             if change != .remove { isBehindRemovals = true }
             #expect(change != .remove || !isBehindRemovals)
@@ -50,7 +50,7 @@ import Testing
         // What stands before the fields is none of theirs.
         output.append("GET / HTTP/1.1\r\n")
         let start = output.count
-        let position = edits.write(head, into: &output)
+        let position = passed.write(head, into: &output)
         addLines(&output)
         let count = rules?.apply(to: &output, at: position, adding: ruled.span) ?? HeaderEditCount()
         let written = fields(output.span.extracting(start..<output.count))
@@ -92,8 +92,8 @@ import Testing
     private func edits(
         _ head: borrowing MessageHead, _ rule: ForwardingRule, isConverted: Bool = false,
         convertsResponses: Bool = false, isTrusted: Bool = false
-    ) -> HeadEdits {
-        HeadEdits(
+    ) -> PassedFields {
+        PassedFields(
             request: head, by: rule, isConverted: isConverted, convertsResponses: convertsResponses,
             isTrusted: isTrusted)
     }
@@ -206,7 +206,7 @@ import Testing
         let bytes = Array(text.utf8)
         #expect(try parser.parse(bytes.span, into: &head) == bytes.count)
         #expect(
-            result(HeadEdits(response: head), head).fields == [
+            result(PassedFields(response: head), head).fields == [
                 "content-type": ["text/xml"], "etag": ["\"a\"", "odd"], "digest": ["x"], "vary": ["Origin"],
                 "x-a": ["1"], "server": ["s"],
             ])
@@ -218,7 +218,7 @@ import Testing
             to: &added, of: head, contentType: type.span, coding: .gzip,
             sourceFields: ["accept", "accept-encoding", "origin", "x-tenant"])
         let lines = added.span.copied()
-        let converted = result(HeadEdits(response: head, changes, replacesType: true), head, rules: rules) {
+        let converted = result(PassedFields(response: head, changes, replacesType: true), head, rules: rules) {
             $0.append(lines)
         }
         #expect(
@@ -228,7 +228,7 @@ import Testing
                 "content-encoding": ["gzip"],
             ])
         let dropsTag = HeaderEditor(HeaderEdits(remove: [.init(name: "etag")]))
-        #expect(result(HeadEdits(response: head, .weakTag), head, rules: dropsTag).fields["etag"] == nil)
+        #expect(result(PassedFields(response: head, .weakTag), head, rules: dropsTag).fields["etag"] == nil)
     }
 
     @Test(

@@ -7,7 +7,7 @@ package import Octets
 /// `init(request:)` and `init(response:)` and by a route's rules, into a buffer that the caller lends: HTTP/1 lends the one that its
 /// head goes out from, so that nothing is copied; a front that edits heads which others send lends an empty one and hands it to
 /// `forEachChange`.
-package struct HeadEdits: Sendable {
+package struct PassedFields: Sendable {
     private let removed: KnownFieldSet
     private let passesUnderscores: Bool
     private let weakensTags: Bool
