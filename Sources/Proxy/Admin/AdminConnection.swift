@@ -183,7 +183,7 @@ final class AdminConnection: StreamHandler {
         HeadWriter.field("Content-Type", response.contentType, into: &output)
         if let length { HeadWriter.field("Content-Length", decimal: length, into: &output) }
         HeadWriter.field("Cache-Control", "no-store", into: &output)
-        if let allow = response.allow { HeadWriter.field("Allow", allow, into: &output) }
+        if let allow = response.allow { HeadWriter.clean("Allow", Array(allow.utf8).span, into: &output) }
         if let fields = response.fields { output.append(fields) }
         if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
         HeadWriter.end(into: &output)

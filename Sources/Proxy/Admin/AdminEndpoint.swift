@@ -22,28 +22,24 @@ enum AdminEndpoint: String, CaseIterable {
     case options = "/console/options"
     case learn = "/console/learn"
 
-    /// The methods that it takes, as Allow writes them.
-    var allow: StaticString {
+    private var methods: [Method] {
         switch self {
-        case .drain, .explain, .replay, .trial: "POST"
-        case .logLevel: "GET, HEAD, PUT, POST"
-        default: "GET, HEAD"
+        case .drain, .explain, .replay, .trial: [.post]
+        case .logLevel: [.get, .head, .put, .post]
+        default: [.get, .head]
         }
     }
+
+    func takes(_ method: Method) -> Bool { methods.contains(method) }
+
+    /// The methods that it takes, as Allow writes them.
+    var allow: String { methods.map { "\($0)".uppercased() }.joined(separator: ", ") }
 
     /// Whether it tells how things stand and nothing of the settings: what the read-only port answers.
     var isStatus: Bool { self == .live || self == .ready || self == .metrics }
 
     /// Whether it is the console's: there where `admin.console` is on, and for who has the token.
     var isConsole: Bool { rawValue.hasPrefix(Self.console.rawValue + "/") }
-
-    func takes(_ method: Method) -> Bool {
-        switch self {
-        case .drain, .explain, .replay, .trial: method == .post
-        case .logLevel: method == .get || method == .head || method == .put || method == .post
-        default: method == .get || method == .head
-        }
-    }
 
     private var purpose: String {
         switch self {
@@ -79,7 +75,7 @@ enum AdminEndpoint: String, CaseIterable {
                 .list(
                     allCases.map {
                         .object([
-                            ("path", .text($0.rawValue)), ("methods", .text("\($0.allow)")),
+                            ("path", .text($0.rawValue)), ("methods", .text($0.allow)),
                             ("what", .text($0.purpose)),
                         ])
                     })

@@ -117,7 +117,7 @@ struct AdminResponse {
     var contentType: StaticString
     var body: OutputBuffer
     /// The methods that would be taken, for a 405.
-    var allow: StaticString?
+    var allow: String?
     /// Further field lines, each with CRLF.
     var fields: StaticString?
     /// Sends what follows the head, as long as the reader stays; nil where the body is all.
