@@ -230,7 +230,7 @@ private final class StreamedDownstream: Downstream {
     func expectBody(within time: UInt64) {}
     func expectNothing() {}
     func expectDiscard() {}
-    func exchangeEnded(keepAlive: Bool, requestComplete: Bool) { end("over") }
+    func exchangeEnded(_: ExchangeEnd) { end("over") }
 
     // MARK: The sink
 

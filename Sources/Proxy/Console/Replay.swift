@@ -300,7 +300,7 @@ final class Replay: Downstream, StreamSource {
     func expectNothing() {}
     func expectDiscard() {}
 
-    func exchangeEnded(keepAlive: Bool, requestComplete: Bool) { finish() }
+    func exchangeEnded(_ end: ExchangeEnd) { finish() }
 
     private func finish() {
         guard let exchange else { return }

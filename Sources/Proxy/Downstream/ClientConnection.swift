@@ -16,7 +16,7 @@ protocol ClientConnection: AnyObject {
     /// soon as it serves none.
     func closeIfIdle()
     /// The grace time of a drain is over: closes at once. What isn't whole at the client must not look so (docs/rules.md F14).
-    func cutOff()
+    func endByDrain()
     /// Gives the place of an idle connection to others, unless a request has just come on it, which closing would reset.
     /// Returns whether it did.
     func closeIfQuiet() -> Bool

@@ -79,3 +79,31 @@ struct ClientPace {
         return flow.isOn ? min(left, flow.wait(now)) : left
     }
 }
+
+extension Worker {
+    /// Takes what a look at an exchange's content has shown: what doesn't come as it must is counted and ends the wait for it. Returns
+    /// how many nanoseconds later the client is looked at again; nil where it isn't.
+    func settleContent(_ finding: ClientPace.Finding, of exchange: Exchange?, _ rates: MinimumRates) -> UInt64? {
+        switch finding {
+        case .fine(let time): return time
+        case .silent:
+            counters.admission.count(.bodyGap)
+            exchange?.bodyTimedOut(.bodyTimeout)
+        case .tooSlow:
+            counters.admission.count(.bodyRate)
+            exchange?.bodyTimedOut(.bodyTooSlow(rates.request))
+        }
+        return nil
+    }
+
+    /// As above, of a client that has bytes to take; nil where it has to be cut off.
+    func settleDrain(_ finding: ClientPace.Finding, of exchange: Exchange?) -> UInt64? {
+        switch finding {
+        case .fine(let time): return time
+        case .silent: counters.admission.count(.write)
+        case .tooSlow: counters.admission.count(.responseRate)
+        }
+        exchange?.clientStalled()
+        return nil
+    }
+}

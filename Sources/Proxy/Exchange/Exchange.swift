@@ -239,7 +239,7 @@ final class Exchange {
             case .stopContentTimer: downstream?.expectNothing()
             case .finishResponse: finishResponse()
             case .returnUpstream: releaseUpstream(reusable: true)
-            case .endAndKeepAlive: end(keepAlive: true, requestComplete: true)
+            case .endAndKeepAlive: end(.keepAlive)
             case .queueForMemory, .beginSpool, .sendRetryBuffer, .sendBuffered, .sendHead, .resumeFinish,
                 .resumeContent,
                 .startContinueTimer, .startProgressTimer, .stopUpstreamTimer, .awaitEmpty, .forbidReuse, .sendInterim,
@@ -276,8 +276,8 @@ final class Exchange {
         case .beginTunnel: beginTunnel()
         case .awaitDiscard: downstream?.expectDiscard()
         case .cut: cut(cutFlag)
-        case .endAndClose: end(keepAlive: false, requestComplete: true)
-        case .endAndLinger: end(keepAlive: false, requestComplete: false)
+        case .endAndClose: end(.close)
+        case .endAndLinger: end(.linger)
         case .connect, .finishRequest, .releaseOutput, .dropRetryBuffer, .releaseRequest, .startResponseTimer,
             .startContentTimer, .stopContentTimer, .finishResponse, .returnUpstream, .endAndKeepAlive:
             preconditionFailure("an action that every exchange comes to")
@@ -517,11 +517,11 @@ final class Exchange {
     // MARK: The end
 
     @inline(never)
-    private func end(keepAlive: Bool, requestComplete: Bool) {
+    private func end(_ end: ExchangeEnd) {
         guard let downstream else { return }
         logEnd()
         recycleResponseTranscoder()
-        downstream.exchangeEnded(keepAlive: keepAlive, requestComplete: requestComplete)
+        downstream.exchangeEnded(end)
     }
 
     /// Lets go of everything: what the request went on by forwards it, and nothing will be heard of the response.

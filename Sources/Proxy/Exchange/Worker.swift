@@ -412,7 +412,7 @@ public final class Worker {
         connectionsCut = connections.count
         memoryQueue.end()
         // They hold the worker: without this none of them would ever be freed. Closing removes from the array, hence the copy.
-        for connection in Array(connections) { connection.cutOff() }
+        for connection in Array(connections) { connection.endByDrain() }
         // Behind what is said of those that were cut.
         log.end()
         for pool in current.pools { pool.retire() }

@@ -487,7 +487,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         .processing(.mode("the route \(work), and \(reason): use FULL_DUPLEX_STREAMED or BUFFERED"))
     }
 
-    func exchangeEnded(keepAlive: Bool, requestComplete: Bool) {
+    func exchangeEnded(_ end: ExchangeEnd) {
         guard let exchange else { return }
         self.exchange = nil
         worker.recycle(exchange)

@@ -33,27 +33,13 @@ extension DownstreamConnection {
 
     /// The body was silent for too long, or it is time to see how fast it comes.
     func lookAtBody() {
-        switch pace.lookAtContent(worker.loop.now, arrived: stream.bytesRead) {
-        case .fine(let time): arm(.body, time)
-        case .silent:
-            worker.counters.admission.count(.bodyGap)
-            exchange?.bodyTimedOut(.bodyTimeout)
-        case .tooSlow:
-            worker.counters.admission.count(.bodyRate)
-            exchange?.bodyTimedOut(.bodyTooSlow(pace.rates.request))
-        }
+        let finding = pace.lookAtContent(worker.loop.now, arrived: stream.bytesRead)
+        if let time = worker.settleContent(finding, of: exchange, pace.rates) { arm(.body, time) }
     }
 
     /// It is time to see how fast the client takes what waits for it.
     func lookAtClient() {
-        let kind: AdmissionCounters.Timeout
-        switch pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken) {
-        case .fine(let time): return arm(.write, time)
-        case .silent: kind = .write
-        case .tooSlow: kind = .responseRate
-        }
-        worker.counters.admission.count(kind)
-        exchange?.clientStalled()
-        close(reset: true)
+        let finding = pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken)
+        if let time = worker.settleDrain(finding, of: exchange) { arm(.write, time) } else { close(reset: true) }
     }
 }

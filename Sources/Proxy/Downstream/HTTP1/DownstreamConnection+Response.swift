@@ -111,5 +111,5 @@ extension DownstreamConnection: Downstream, SwitchableSink {
 
     /// Without a last chunk, short of the length that was told, or by a reset where only the end of the connection ends the content
     /// (docs/rules.md F14).
-    func cut() { close(reset: encoder.framing == .untilClose) }
+    func cut() { close(reset: endsByClose) }
 }

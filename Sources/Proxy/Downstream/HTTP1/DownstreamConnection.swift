@@ -344,28 +344,19 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
 
     // MARK: Endings
 
-    /// The exchange is over. `keepAlive`: the request was read to its end and both sides may go on.
-    func exchangeEnded(keepAlive: Bool, requestComplete: Bool) {
+    func exchangeEnded(_ end: ExchangeEnd) {
         guard let exchange, phase == .exchange else { return }
         recycle(exchange)
         if stream.queued >= MemoryCharge.step { charge.force(stream.queued, from: worker.memory) }
         disarm()
         // Also while draining, where the answer went out before and promised more: the next one says that it is the last.
-        if keepAlive {
+        if end == .keepAlive {
             phase = .idle
             since = worker.loop.now
-            if stream.queued > 0 {
-                // The time between requests begins when the client has the answer.
-                stream.wantsEmpty = true
-                expectDrain()
-            } else {
-                becomeIdle()
-            }
-            stream.resumeReading()
-            return
+            return awaitRequest()
         }
         stream.flush()
-        if requestComplete, stream.queued == 0, stream.pendingCount == 0 {
+        if end == .close, stream.queued == 0, stream.pendingCount == 0 {
             close()
         } else {
             linger()
@@ -409,11 +400,24 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         worker.remove(self)
     }
 
-    /// The grace time of a drain is over: closes at once. What isn't whole at the client must not look so (docs/rules.md F14).
-    func cutOff() {
+    func endByDrain() {
         if phase == .exchange || phase == .tunnel { exchange?.cutByDrain() }
         stream.flush()
-        close(reset: stream.queued > 0 || phase == .exchange && exchange?.machine.isUntilClose == true)
+        close(reset: stream.queued > 0 || endsByClose)
+    }
+
+    /// Whether nothing but the end of the connection would end the response that has begun.
+    var endsByClose: Bool { exchange?.machine.isUntilClose == true }
+
+    /// Waits for the next request. The time for it begins when the client has the answer.
+    private func awaitRequest() {
+        if stream.queued > 0 {
+            stream.wantsEmpty = true
+            expectDrain()
+        } else {
+            becomeIdle()
+        }
+        stream.resumeReading()
     }
 
     private func becomeIdle() {
@@ -498,14 +502,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
             } else {
                 arm(.linger, Self.lingerTime)
             }
-        case .idle:
-            if stream.queued > 0 {
-                stream.wantsEmpty = true
-                expectDrain()
-            } else {
-                becomeIdle()
-            }
-            stream.resumeReading()
+        case .idle: awaitRequest()
         case .head, .tunnel, .handedOver, .closed: break
         }
     }

@@ -474,7 +474,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         if session.openStreams == 0 { arm(.notice, min(Self.noticeTime, worker.drainIdleTime)) }
     }
 
-    func cutOff() {
+    func endByDrain() {
         forEachCall { $0.cutByDrain() }
         session.terminate(.noError)
         write()

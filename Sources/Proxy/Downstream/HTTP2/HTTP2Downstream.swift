@@ -171,7 +171,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         release()
     }
 
-    func exchangeEnded(keepAlive: Bool, requestComplete: Bool) {
+    func exchangeEnded(_ end: ExchangeEnd) {
         guard let exchange else { return }
         self.exchange = nil
         worker.recycle(exchange)
@@ -370,26 +370,12 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     }
 
     private func lookAtBody() {
-        switch pace.lookAtContent(worker.loop.now, arrived: UInt64(arrived)) {
-        case .fine(let time): arm(.body, time)
-        case .silent:
-            worker.counters.admission.count(.bodyGap)
-            exchange?.bodyTimedOut(.bodyTimeout)
-        case .tooSlow:
-            worker.counters.admission.count(.bodyRate)
-            exchange?.bodyTimedOut(.bodyTooSlow(pace.rates.request))
-        }
+        let finding = pace.lookAtContent(worker.loop.now, arrived: UInt64(arrived))
+        if let time = worker.settleContent(finding, of: exchange, pace.rates) { arm(.body, time) }
     }
 
     private func lookAtClient() {
-        let kind: AdmissionCounters.Timeout
-        switch pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.taken) {
-        case .fine(let time): return arm(.write, time)
-        case .silent: kind = .write
-        case .tooSlow: kind = .responseRate
-        }
-        worker.counters.admission.count(kind)
-        exchange?.clientStalled()
-        cut()
+        let finding = pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.taken)
+        if let time = worker.settleDrain(finding, of: exchange) { arm(.write, time) } else { cut() }
     }
 }
