@@ -157,7 +157,7 @@ public struct SettingsFile: Sendable {
             defaults.finish()
         }
         // Where all requests are forwarded by data planes, no upstream is needed.
-        let forwards = listen.addresses.contains { listen.services[$0] != .externalProcessing }
+        let forwards = listen.addresses.contains { listen.listeners[$0]?.service != .externalProcessing }
         let upstreamsNode =
             forwards ? file.required("upstreams", example: "{app: 127.0.0.1:3000}") : file.take("upstreams")
         let upstreams = upstreamsNode.map { UpstreamReader(context).read($0) }
@@ -192,9 +192,7 @@ public struct SettingsFile: Sendable {
             listen: listen.addresses, workers: workers.count, upstreams: upstreams?.upstreams ?? [],
             routes: routes.map(\.route))
         settings.workersReason = workers.reason
-        settings.tls = listen.tls
-        settings.versions = listen.versions
-        settings.services = listen.services
+        settings.listeners = listen.listeners
         settings.http2 = http2
         settings.accessLog = log.target
         settings.accessLogForm = log.form

@@ -159,7 +159,7 @@ struct SettingsNotes {
     /// Signatures that protect less than they seem to.
     private var verificationNotes: [SettingsNote] {
         var notes: [SettingsNote] = []
-        let open = settings.listen.filter { settings.tls[$0] == nil && !$0.isLocal }
+        let open = settings.listen.filter { settings.listener(at: $0).tls == nil && !$0.isLocal }
         for (index, route) in settings.routes.enumerated() {
             func note(_ code: String, _ message: String, _ hint: String) {
                 notes.append(

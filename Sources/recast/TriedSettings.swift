@@ -17,7 +17,7 @@ struct TriedSettings: Sendable {
     init(_ settings: ProxySettings, echo: UpstreamAddress?, lacksSecrets: Bool) {
         self.echo = echo
         self.lacksSecrets = lacksSecrets
-        let served = settings.listen.filter { settings.services[$0, default: .http] == .http }
+        let served = settings.listen.filter { settings.listener(at: $0).service == .http }
         var taken: Set<ListenAddress> = []
         for address in served {
             let own = Self.own(address, besides: taken)
@@ -47,9 +47,7 @@ struct TriedSettings: Sendable {
     func applied(to settings: ProxySettings) -> ProxySettings {
         var tried = settings
         tried.listen = listen
-        tried.tls = [:]
-        tried.versions = [:]
-        tried.services = [:]
+        tried.listeners = [:]
         tried.workers = 1
         tried.workersReason = nil
         tried.accessLog = .off

@@ -120,7 +120,7 @@ import Testing
         let before = (server.context, upstream.context)
         try install("rsa")
         try withRig { settings in
-            settings.tls[.tcp(host: "127.0.0.1", port: 1)] = server
+            settings.listeners[.tcp(host: "127.0.0.1", port: 1), default: ListenerSettings()].tls = server
         } _: { rig in
             let watch = CertificateWatch(worker: rig.worker)
             try rig.until("the listener's is loaded") { server.context !== before.0 }

@@ -263,19 +263,19 @@ import Transcoding
             ),
             (
                 "multipart -> form(files: object)",
-                "26: \"files\": only files of multipart that become json, plist, bplist, xml can be objects"
+                "26: \"files\": \(FilePolicy.objectFault)"
             ),
             (
                 "multipart(files: object) -> multipart",
-                "18: \"files\": only files of multipart that become json, plist, bplist, xml can be objects"
+                "18: \"files\": \(FilePolicy.objectFault)"
             ),
             (
                 "multipart -> form(files: {photo: {do: object}})",
-                "39: \"do\": only files of multipart that become json, plist, bplist, xml can be objects"
+                "39: \"do\": \(FilePolicy.objectFault)"
             ),
             (
                 "json -> json(files: {photo: object})",
-                "1: \"files\" (\"photo\"): only files of multipart that become json, plist, bplist, xml can be objects"
+                "1: \"files\" (\"photo\"): \(FilePolicy.objectFault)"
             ),
             (
                 "json -> multipart(parts: {p: json}, files: {\"p.f\": {from: base64}})",

@@ -17,8 +17,9 @@ import Testing
         let file = try SettingsTestFile.parse(Self.processing)
         #expect(file.settings.upstreams.isEmpty)
         #expect(file.settings.routes.map(\.upstream) == [nil])
-        #expect(file.settings.services == [.tcp(host: "127.0.0.1", port: 9000): .externalProcessing])
-        #expect(file.settings.versions == [.tcp(host: "127.0.0.1", port: 9000): .http2])
+        let listener = file.settings.listener(at: .tcp(host: "127.0.0.1", port: 9000))
+        #expect(listener.service == .externalProcessing)
+        #expect(listener.versions == .http2)
         #expect(file.effective.contains { $0.key == "listen.127.0.0.1:9000.serves" && $0.value == "ext_proc" })
     }
 

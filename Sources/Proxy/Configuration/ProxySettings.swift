@@ -5,12 +5,8 @@ public import HTTP2
 public struct ProxySettings: Sendable {
     /// Where connections are accepted; at least one.
     public var listen: [ListenAddress]
-    /// The TLS of those that speak it.
-    public var tls: [ListenAddress: ServerTLS] = [:]
-    /// The versions of HTTP that an address takes, where those aren't both.
-    public var versions: [ListenAddress: HTTPVersions] = [:]
-    /// What an address serves, where that isn't HTTP.
-    public var services: [ListenAddress: ListenerService] = [:]
+    /// What is said of them, where that is more than the address; `listener(at:)` has it of each.
+    public var listeners: [ListenAddress: ListenerSettings] = [:]
     public var http2 = HTTP2Limits()
     /// Event loops, each a thread of its own; at least 1.
     public var workers: Int
@@ -40,24 +36,9 @@ public struct ProxySettings: Sendable {
         self.upstreams = upstreams
         self.routes = routes
     }
-}
 
-/// What clients find at an address.
-public enum ListenerService: String, Hashable, Sendable, CaseIterable {
-    /// The proxy: requests are forwarded to upstreams.
-    case http
-    /// Envoy's external processing: a data plane forwards requests, and asks by gRPC what becomes of them.
-    case externalProcessing = "ext_proc"
-}
-
-/// Versions of HTTP that are taken at an address. With TLS the client chooses among them (ALPN), without it by how it begins.
-public struct HTTPVersions: OptionSet, Hashable, Sendable {
-    public let rawValue: UInt8
-    public init(rawValue: UInt8) { self.rawValue = rawValue }
-    /// 1.1, and 1.0 with it.
-    public static let http1 = HTTPVersions(rawValue: 1)
-    public static let http2 = HTTPVersions(rawValue: 2)
-    public static let all: HTTPVersions = [.http1, .http2]
+    /// How an address is served.
+    public func listener(at address: ListenAddress) -> ListenerSettings { listeners[address] ?? ListenerSettings() }
 }
 
 /// Where the access log goes.

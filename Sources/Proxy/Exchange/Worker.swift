@@ -170,9 +170,7 @@ public final class Worker {
     func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
             let info = ListenerInfo(
-                port: Int(endpoint.socket.address.port), tls: current.settings.tls[endpoint.name],
-                service: current.settings.services[endpoint.name] ?? .http,
-                versions: current.settings.versions[endpoint.name] ?? .all)
+                port: Int(endpoint.socket.address.port), current.settings.listener(at: endpoint.name))
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer, at: info)
             }
@@ -194,7 +192,7 @@ public final class Worker {
     }
 
     private func accept(_ descriptor: Int32, from peer: SocketAddress, at listener: ListenerInfo) {
-        let tls = listener.tls
+        let tls = listener.settings.tls
         let client: ClientKey?
         switch admit(descriptor, from: peer, speaksTLS: tls != nil) {
         case .refused: return

@@ -19,13 +19,11 @@ struct ListenerGate {
         if !reasons.isEmpty { listener.pause() }
     }
 
-    /// Gives listeners what new settings say of their addresses: TLS and versions. One whose address isn't among them keeps what it
+    /// Gives listeners what new settings say of their addresses. One whose address isn't among them keeps what it
     /// had: who waits there is served as the address was, never in plain text where TLS was asked for.
     func secure(_ settings: ProxySettings) {
         for (name, _, info) in listeners where settings.listen.contains(name) {
-            info.tls = settings.tls[name]
-            info.service = settings.services[name] ?? .http
-            info.versions = settings.versions[name] ?? .all
+            info.settings = settings.listener(at: name)
         }
     }
 

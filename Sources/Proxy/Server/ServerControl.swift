@@ -450,8 +450,8 @@ extension ServerControl {
             if let tls = same.tls, let read = upstream.tls { tls.loaded.use(read.loaded) }
             settings.upstreams[index] = same
         }
-        for (address, tls) in new.tls {
-            if let before = old.tls[address] { tls.loaded.keep(before.loaded) }
+        for (address, listener) in new.listeners {
+            if let before = old.listener(at: address).tls { listener.tls?.loaded.keep(before.loaded) }
         }
         return settings
     }

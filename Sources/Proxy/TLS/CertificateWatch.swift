@@ -29,7 +29,7 @@ final class CertificateWatch {
     /// Watches the files of `settings` from now on. What has changed since they were loaded, with the settings, is seen too.
     func follow(_ settings: ProxySettings) {
         entries = []
-        for tls in settings.tls.values { add(tls.loaded) }
+        for tls in settings.listeners.values.compactMap(\.tls) { add(tls.loaded) }
         for tls in settings.upstreams.compactMap(\.tls) { add(tls.loaded) }
         timer = nil
         guard !entries.isEmpty else { return }

@@ -47,7 +47,7 @@ final class TLSCounters {
 extension ProxySettings {
     /// Everything that has certificates: those of listeners, and those that upstreams are shown.
     private var certificateLives: [(file: String, validity: TLSValidity?)] {
-        tls.values.flatMap(\.lives) + upstreams.compactMap(\.tls).flatMap(\.lives)
+        listeners.values.compactMap(\.tls).flatMap(\.lives) + upstreams.compactMap(\.tls).flatMap(\.lives)
     }
 
     /// When the certificates in use run out. Once for the process, not for each worker: gauges of workers add up.

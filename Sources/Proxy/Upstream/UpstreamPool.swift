@@ -86,7 +86,11 @@ final class UpstreamPool {
         self.settings = settings
         self.tally = counters.upstreams.tally(of: settings.name)
         self.handshakes = counters.tls
-        self.takesLeastLoaded = settings.balance == .leastRequests
+        takesLeastLoaded =
+            switch settings.balance {
+            case .roundRobin: false
+            case .leastRequests: true
+            }
         speaksHTTP2 = settings.version == .http2
         self.idleTime = settings.idle.nanoseconds
         self.connectTime = settings.connect.nanoseconds

@@ -4,9 +4,7 @@ internal import Proxy
 /// Where connections are accepted, and what is spoken there.
 struct Listening {
     var addresses: [ListenAddress] = []
-    var tls: [ListenAddress: ServerTLS] = [:]
-    var versions: [ListenAddress: HTTPVersions] = [:]
-    var services: [ListenAddress: ListenerService] = [:]
+    var listeners: [ListenAddress: ListenerSettings] = [:]
     /// Addresses that take what comes to an earlier one, or the other way round.
     var overlaps: [(position: SettingsNode.Position, address: ListenAddress, earlier: ListenAddress)] = []
 }
@@ -20,12 +18,8 @@ struct ListenReader {
     }
 
     func read(_ file: SectionReader) -> Listening {
-        var addresses: [ListenAddress] = []
-        var tls: [ListenAddress: ServerTLS] = [:]
-        var versions: [ListenAddress: HTTPVersions] = [:]
-        var services: [ListenAddress: ListenerService] = [:]
-        var overlaps: [(position: SettingsNode.Position, address: ListenAddress, earlier: ListenAddress)] = []
-        guard let node = file.required("listen", example: "127.0.0.1:8080") else { return Listening() }
+        var listening = Listening()
+        guard let node = file.required("listen", example: "127.0.0.1:8080") else { return listening }
         for element in elements(node) {
             let section: SectionReader?
             let addressNode: SettingsNode
@@ -41,29 +35,28 @@ struct ListenReader {
             }
             let address = self.address(addressNode)
             if let address {
-                if addresses.contains(address) {
+                if listening.addresses.contains(address) {
                     context.report(addressNode.position, "\(address) is listened on already")
-                } else if let earlier = addresses.first(where: { $0.overlaps(address) }) {
-                    overlaps.append((addressNode.position, address, earlier))
+                } else if let earlier = listening.addresses.first(where: { $0.overlaps(address) }) {
+                    listening.overlaps.append((addressNode.position, address, earlier))
                 }
-                addresses.append(address)
+                listening.addresses.append(address)
             }
             guard let section else { continue }
             let name = address?.description ?? ""
-            let service = self.service(section, name)
-            if service == .externalProcessing {
+            var settings = ListenerSettings()
+            settings.service = service(section, name)
+            if settings.service == .externalProcessing {
                 section.refuse("http", "is for listeners that serve http: gRPC is spoken in HTTP/2 alone")
             }
-            let spoken = service == .http ? self.versions(section, name) : .http2
-            if let address { (versions[address], services[address]) = (spoken, service) }
-            if let node = section.take("tls"), let read = serverTLS(node, name, spoken), let address {
-                tls[address] = read
-            }
+            settings.versions = settings.service == .http ? versions(section, name) : .http2
+            if let node = section.take("tls") { settings.tls = serverTLS(node, name, settings.versions) }
+            if let address { listening.listeners[address] = settings }
             section.finish()
         }
-        file.record("listen", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
-        return Listening(
-            addresses: addresses, tls: tls, versions: versions, services: services, overlaps: overlaps)
+        file.record(
+            "listen", listening.addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
+        return listening
     }
 
     /// What is served at an address.

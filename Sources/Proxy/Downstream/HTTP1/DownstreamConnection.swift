@@ -136,15 +136,15 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
 
     /// Looks at how the client begins. Returns whether its bytes are HTTP/1's.
     private func beginsHTTP1(_ bytes: Span<UInt8>) -> Bool {
-        guard !listener.versions.contains(.http1) || bytes[0] == UInt8(ascii: "P"), listener.versions.contains(.http2)
-        else {
+        let versions = listener.settings.versions
+        guard !versions.contains(.http1) || bytes[0] == UInt8(ascii: "P"), versions.contains(.http2) else {
             return true
         }
         switch Preface.look(at: bytes) {
         case .http2:
             mayBeHTTP2 = false
             handOver()
-        case .http1 where listener.versions.contains(.http1):
+        case .http1 where versions.contains(.http1):
             mayBeHTTP2 = false
             return true
         case .http1:

@@ -118,7 +118,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         since = worker.loop.now
         let snapshot = worker.current
         var limits = snapshot.settings.http2
-        if listener.service == .externalProcessing {
+        if listener.settings.service == .externalProcessing {
             // A data plane asks as long as it lives, and resets the calls that it doesn't need any more. Before it has heard of a
             // limit it sends whatever comes in, on one connection, and a call that is refused is a request that fails.
             limits.requests = .max / 2
@@ -155,7 +155,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     func began(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         noteRequest()
-        if listener.service == .externalProcessing { return beginCall(stream, head) }
+        if listener.settings.service == .externalProcessing { return beginCall(stream, head) }
         worker.http2Spares.take(stream, on: self).begin(&head)
     }
 
