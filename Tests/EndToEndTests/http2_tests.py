@@ -1,9 +1,11 @@
 """HTTP/2 as clients use it: how it begins, requests and responses of all kinds, conversions, refusals, trailers (RFC 9113)."""
 
 import os
+import socket
 import subprocess
 import tempfile
 import threading
+import time
 
 from harness import DEADLINE, FORM, JSON, Client, free_port, make_multipart, parse_multipart
 from http2_client import HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, MAX_HEADER_LIST_SIZE, NO_ERROR, PREFACE, PROTOCOL_ERROR, \
@@ -352,7 +354,46 @@ class ExchangeTests(HTTP2TestCase):
                 self.assertEqual(client.exchange().status, 200)
                 self.assertEqual([received.method for received in self.upstream.requests if received.is_complete], ["GET"])
 
-    def test_an_answer_before_the_content_s_end_ends_the_upload(self):
+    def test_an_answer_before_the_content_s_end_lets_the_client_send_the_rest(self):
+        """Some clients send all before they read, and lose the answer to a reset: the rest is dropped, as over HTTP/1.1."""
+        with self.http2() as client:
+            for fields in ([], [("content-length", "5000000")]):
+                stream = client.request("POST", "/nowhere", fields, end=False)
+                self.assertEqual(client.fill(stream, most=5_000_000), 5_000_000)
+                client.content(stream, b"")
+                record = client.streams[stream]
+                self.assert_problem(record, 404)
+                self.assertTrue(record.ended)
+                client.pause()
+                self.assertIsNone(record.reset)
+            self.assertEqual(client.exchange().status, 200)
+
+    def test_more_than_16_mib_behind_an_answer_end_the_upload(self):
+        with self.http2() as client:
+            stream = client.request("POST", "/nowhere", end=False)
+            sent = client.fill(stream, most=16 << 20)
+            client.pause()
+            record = client.streams[stream]
+            self.assertEqual((sent, record.reset), (16 << 20, None))
+            self.assert_problem(record, 404)
+            client.fill(stream, most=16_384)
+            client.until(lambda: record.reset is not None)
+            self.assertEqual(record.reset, NO_ERROR)
+            self.assertEqual(client.exchange().status, 200)
+
+    def test_a_client_that_closes_its_side_behind_an_answer_is_let_go(self):
+        with self.http2() as client:
+            stream = client.request("POST", "/nowhere", end=False)
+            record = client.streams[stream]
+            client.until(lambda: record.ended)
+            client.socket.shutdown(socket.SHUT_WR)
+            begun = time.monotonic()
+            while client.read():
+                pass
+            self.assertLess(time.monotonic() - begun, 1.5)
+            self.assertEqual(record.reset, NO_ERROR)
+
+    def test_an_upload_that_stops_behind_an_answer_is_ended(self):
         """RFC 9113 section 8.1: the whole response, then RST_STREAM with NO_ERROR."""
         with self.http2() as client:
             stream = client.request("POST", "/nowhere", end=False)

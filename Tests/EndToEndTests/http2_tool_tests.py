@@ -171,6 +171,27 @@ class ToolTests(SecuredTestCase):
                 f"https://a.example:{self.tls}/plain/upload")
         self.assertEqual(result, f"2 200 {32 << 20} {32 << 20}")
 
+    def test_clients_that_send_all_before_they_read_get_a_refusal(self):
+        """A stream that is reset behind its answer is an error to Debian's curl and to httpx, which show no answer then."""
+        import httpx
+
+        def script(exchange):
+            exchange.answer(413, b"too much", fields=("Connection: close",))
+            exchange.close()
+
+        self.upstream.script = script
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(4 << 20)
+            for target, status in (("/plain", 413), ("/nowhere", 404), ("/form-json", 415)):
+                with self.subTest(target):
+                    text = self.run_tool("curl", "--silent", "--http2-prior-knowledge", "--data-binary", f"@{file.name}", "--header",
+                                         "content-type: text/plain", "--output", "/dev/null", "--write-out", "%{http_version} %{http_code}",
+                                         self.url(target))
+                    self.assertEqual(text, f"2 {status}")
+                    with httpx.Client(http2=True, http1=False, timeout=DEADLINE) as client:
+                        response = client.post(self.url(target), content=b"x" * (4 << 20), headers={"content-type": "text/plain"})
+                        self.assertEqual(response.status_code, status)
+
     def test_go(self):
         """It gives windows back in small steps."""
         def script(exchange):

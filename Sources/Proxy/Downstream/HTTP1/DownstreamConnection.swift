@@ -73,9 +73,9 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     /// How the request's body comes, or how the client takes what waits for it, as `wait` says.
     @safe @exclusivity(unchecked) var pace = ClientPace()
 
-    /// Bytes thrown away at most before a connection with an unread request is closed (docs/rules.md F13). Clients send
-    /// megabytes before they look for an answer, and a reset would take it from them; the time bounds the rest.
-    private static let lingerBytes = 16 * 1024 * 1024
+    /// Bytes thrown away at most before a connection with an unread request is closed, or its stream reset (docs/rules.md F13).
+    /// Clients send megabytes before they look for an answer, and a reset would take it from them; the time bounds the rest.
+    static let lingerBytes = 16 * 1024 * 1024
     /// Time for that: long enough for the client to read the answer, short enough not to be held.
     static let lingerTime: UInt64 = 2_000_000_000
     /// Requests that one delivery of bytes may begin. What one read holds may be thousands, and other connections wait.

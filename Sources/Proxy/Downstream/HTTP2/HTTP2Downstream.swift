@@ -40,8 +40,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     @safe @exclusivity(unchecked) private var wait = Wait.nothing
     @safe @exclusivity(unchecked) private var pace = ClientPace()
 
-    /// Time for the rest of a request that was answered before it came.
-    private static let discardTime: UInt64 = 2_000_000_000
+    /// Bytes of the rest of a request that have been dropped since its answer was whole.
+    @safe @exclusivity(unchecked) private var discarded = 0
 
     init(_ worker: Worker) { self.worker = worker }
 
@@ -65,6 +65,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         arrived = 0
         bodyTime = nil
         pace = ClientPace()
+        discarded = 0
         isClosed = false
         worker.http2Spares.give(self)
     }
@@ -116,7 +117,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     }
 
     func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int {
-        guard let exchange else { return content.count }
+        guard let exchange else { return discard(content.count) }
         touch()
         return bring(content, isLast: stream.bringsLast, to: exchange)
     }
@@ -176,17 +177,34 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         self.exchange = nil
         worker.recycle(exchange)
         if wait == .body || wait == .discard { disarm() }
-        // Also where all that was announced has come, and the client has not ended its stream.
-        stream.resetWhenSent()
         // What still comes is dropped, and its window given back.
         stream.drop()
+        // A reset at once would take the answer from the clients that send all before they read (docs/rules.md F13). Also where all
+        // that was announced has come, and the client has not ended its stream.
+        if !isClosed, !stream.isContentComplete { expectDiscard() }
         if stream.awaitsSending { connection.noteEnding(self) }
         connection.schedule()
     }
 
-    /// What could be sent in this tick has been: of a response that is whole, what is left must be taken within its time.
+    /// Drops content of a request that was answered. Behind too much of it the client is told.
+    private func discard(_ count: Int) -> Int {
+        discarded += count
+        if wait == .discard, discarded > DownstreamConnection.lingerBytes { refuseRest() }
+        return count
+    }
+
+    /// Tells the client, behind the whole answer, that no more of its request is wanted (RFC 9113 §8.1).
+    private func refuseRest() {
+        if wait == .discard { disarm() }
+        stream.resetWhenSent()
+        if stream.awaitsSending { expectDrain() }
+        connection.schedule()
+    }
+
+    /// What could be sent in this tick has been: of a response that is whole, what is left must be taken within its time, which begins
+    /// when no more of the request is waited for.
     func expectRest() {
-        if !isClosed, exchange == nil, let stream, stream.awaitsSending { expectDrain() }
+        if !isClosed, exchange == nil, wait != .discard, let stream, stream.awaitsSending { expectDrain() }
     }
 
     // MARK: ResponseSink
@@ -304,7 +322,10 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     /// The client has ended its side of the connection.
     func clientHalfClosed() {
-        guard let exchange else { return }
+        guard let exchange else {
+            if wait == .discard { refuseRest() }
+            return
+        }
         guard exchange.machine.isRequestRead, exchange.answersHalfClosed else {
             exchange.clientGone()
             return cut()
@@ -334,7 +355,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         disarm()
     }
 
-    func expectDiscard() { arm(.discard, Self.discardTime) }
+    func expectDiscard() { arm(.discard, DownstreamConnection.lingerTime) }
 
     /// From here on the client must take bytes: some within its time, and as many as the route asks.
     private func expectDrain() {
@@ -364,6 +385,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         case .write: lookAtClient()
         case .discard:
             worker.counters.admission.count(.linger)
+            guard exchange != nil else { return refuseRest() }
             // The answer is whole, and no more of the request is wanted (RFC 9113 §8.1).
             reset(stream.awaitsSending ? .internalError : .noError)
         }
