@@ -20,6 +20,9 @@ public struct WireError: Error, Hashable, Sendable {
     /// One constant sentence. It never holds bytes of the message.
     public var reason: String { fault.texts.reason.description }
 
+    /// The same of a response. No setting bounds its head, so none is named.
+    public var responseReason: String { (fault.responseReason ?? fault.texts.reason).description }
+
     /// Whether the body passes `WireLimits.body`, which the reader of the body has set.
     public var isBodyTooLarge: Bool { fault == .bodyTooLarge }
 

@@ -93,4 +93,15 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         case .bodyWithoutFraming: ("http_body_without_framing", "body bytes for a message that has no body")
         }
     }
+
+    /// What is said of a response in place of `texts`: its head is bounded by the defaults of `WireLimits`, which no setting changes.
+    var responseReason: StaticString? {
+        switch self {
+        case .requestLineTooLong: "the status line is longer than 16 KiB"
+        case .fieldLineTooLong: "a field line is longer than 16 KiB"
+        case .headTooLarge: "the head is larger than 64 KiB"
+        case .tooManyFields: "the head has more than 100 field lines"
+        default: nil
+        }
+    }
 }

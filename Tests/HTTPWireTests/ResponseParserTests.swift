@@ -180,6 +180,24 @@ struct ResponseParserTests {
         #expect(Self.read(text, limits: limits) == (isFine ? "204 none keep" : "502 http_head_too_large"))
     }
 
+    @Test("what is said of a head beyond a limit names no setting, as none bounds responses")
+    func limitTexts() throws {
+        let long = String(repeating: "x", count: 16_384)
+        let field = "X: \(String(repeating: "v", count: 16_000))\r\n"
+        for (text, reason) in [
+            ("HTTP/1.1 204 \(long)", "the status line is longer than 16 KiB"),
+            ("HTTP/1.1 204 \r\nX: \(long)", "a field line is longer than 16 KiB"),
+            ("HTTP/1.1 204 \r\n\(String(repeating: "X: 1\r\n", count: 101))", "the head has more than 100 field lines"),
+            ("HTTP/1.1 204 \r\n\(field)\(field)\(field)\(field)\(field)", "the head is larger than 64 KiB"),
+        ] {
+            var parser = ResponseParser()
+            var head = MessageHead()
+            let bytes = Array((text + "\r\n\r\n").utf8)
+            let error = #expect(throws: WireError.self) { try parser.parse(bytes.span, into: &head) }
+            #expect(error?.responseReason == reason)
+        }
+    }
+
     @Test("interim responses are limited in number and bytes until a final one", arguments: [-1, 0, 1])
     func interim(_ excess: Int) throws {
         var limits = WireLimits()

@@ -291,7 +291,7 @@ extension Refusal {
         case .upstreamReset(let code): "the upstream reset the request's stream before it answered, with \(code)"
         case .upstreamRefused: "the upstream refused the request, and has done nothing with it; try again later"
         case .upstreamTimeout: "the upstream didn't answer in time"
-        case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
+        case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.responseReason)"
         case .badResponse(.unexpectedUpgrade): "the upstream switched protocols, which nobody had asked for"
         case .badResponse(.malformed): "the upstream's response breaks a rule of HTTP/2"
         case .badResponse(.connection(let reason)): "the upstream's connection of HTTP/2 was ended: \(reason)"
