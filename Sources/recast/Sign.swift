@@ -131,6 +131,10 @@ struct Sign: ParsableCommand {
             throw CommandFault(CommandFault.data, "recast sign: \(error.detail)")
         }
         for field in fields { try StandardStreams.write(text: "\(field.name): \(field.value)\n") }
+        // A request without them is refused before its signature is looked at; what they say isn't signed.
+        for name in scheme.requiredHeaders where !fields.contains(where: { $0.name == name }) {
+            try StandardStreams.write(text: "\(name): recast\n")
+        }
     }
 }
 
