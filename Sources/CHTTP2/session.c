@@ -20,9 +20,6 @@ struct recast_http2 {
 };
 
 enum {
-    /* Streams that may be reset at once, and a second (CVE-2023-44487). */
-    RESETS_AT_ONCE = 200,
-    RESETS_A_SECOND = 50,
     /* Acknowledgements of SETTINGS and PING that wait to be sent: more than Nuisance lets a peer cause at once, which ends the connection
        with a word to it, as this doesn't. */
     MOST_ACKNOWLEDGEMENTS = 1100,
@@ -156,18 +153,15 @@ static nghttp2_session_callbacks *make_callbacks(void) {
     return callbacks;
 }
 
-static nghttp2_option *make_option(bool limits_resets) {
+static nghttp2_option *make_option(void) {
     nghttp2_option *option;
     if (nghttp2_option_new(&option)) return NULL;
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_max_outbound_ack(option, MOST_ACKNOWLEDGEMENTS);
     nghttp2_option_set_max_send_header_block_length(option, LONGEST_HEAD_SENT);
-    if (limits_resets) {
-        nghttp2_option_set_stream_reset_rate_limit(option, RESETS_AT_ONCE, RESETS_A_SECOND);
-    } else {
-        nghttp2_option_set_stream_reset_rate_limit(option, UINT32_MAX, UINT32_MAX);
-    }
+    /* `frame_head` tells of each reset, and who is told counts those that undo something. */
+    nghttp2_option_set_stream_reset_rate_limit(option, UINT32_MAX, UINT32_MAX);
     nghttp2_option_set_max_continuations(option, RECAST_HTTP2_MOST_CONTINUATIONS);
     return option;
 }
@@ -176,7 +170,7 @@ recast_http2 *recast_http2_make(
     bool is_client, void *owner, const recast_http2_calls *calls, recast_http2_blocks *blocks, const recast_http2_settings *settings) {
     recast_http2 *own = calloc(1, sizeof *own);
     nghttp2_session_callbacks *callbacks = make_callbacks();
-    nghttp2_option *option = make_option(settings->limits_resets);
+    nghttp2_option *option = make_option();
     if (own && callbacks && option) {
         own->owner = owner;
         own->calls = calls;

@@ -63,6 +63,7 @@ public class HTTP2Session {
     /// Those that have gathered content of the bytes that are being read.
     @safe @exclusivity(unchecked) private var gathering: [HTTP2Stream] = []
     @safe @exclusivity(unchecked) private var nuisance = Nuisance()
+    @safe @exclusivity(unchecked) private var undone = ResetBucket()
     /// Bytes of content that have come of the DATA frame that is being read.
     @safe @exclusivity(unchecked) private var frameContent = 0
     /// Bytes of its payload.
@@ -96,8 +97,7 @@ public class HTTP2Session {
         builder = HeadBuilder(limits: wire, rules: rules)
         var settings = recast_http2_settings(
             streams: UInt32(clamping: limits.streams), stream_window: UInt32(clamping: limits.streamWindow),
-            connection_window: UInt32(clamping: limits.connectionWindow), field_list: UInt32(clamping: wire.head),
-            limits_resets: limits.countsResets)
+            connection_window: UInt32(clamping: limits.connectionWindow), field_list: UInt32(clamping: wire.head))
         // SAFETY: the session holds this object's address, and ends before it; the calls live as long as the process, and the
         // blocks as long as the spares, which are this object's.
         unsafe session = recast_http2_make(
@@ -285,6 +285,13 @@ public class HTTP2Session {
         return false
     }
 
+    /// Counts a stream that the peer has reset before its answer was whole (CVE-2023-44487).
+    private final func countReset() {
+        guard !undone.take(now: now) else { return }
+        terminate(.enhanceYourCalm)
+        _ = fail(.excess, "too many streams that are reset")
+    }
+
     /// Asks the peer for a sign of life: a PING, which it has to acknowledge.
     public final func ping() {
         // SAFETY: see `session`.
@@ -402,7 +409,8 @@ public class HTTP2Session {
         case FrameType.priority where id == 0: terminate(.protocolError)
         case FrameType.resetStream:
             resets.byPeer += 1
-            if limits.countsResets { _ = bears(Nuisance.reset) }
+            // Behind a whole answer it undoes nothing: so Go's client ends each upload that is answered before its end.
+            if limits.countsResets, bears(Nuisance.reset), find(id)?.isAnswered != true { countReset() }
         case FrameType.settings where flags & FrameFlags.acknowledges != 0: break
         // It comes behind our settings, which forbid it; until the peer has acknowledged those nghttp2 lets it pass.
         case FrameType.pushPromise: terminate(.protocolError)
@@ -497,7 +505,6 @@ public class HTTP2Session {
         }
         // nghttp2 has found that there is too much of something.
         if type == FrameType.goAway, code != HTTP2ErrorCode.noError.rawValue {
-            // The limit of resets is told as INTERNAL_ERROR.
             let isExcess =
                 code == HTTP2ErrorCode.internalError.rawValue || code == HTTP2ErrorCode.enhanceYourCalm.rawValue
             _ =
@@ -621,6 +628,28 @@ internal struct Nuisance {
         owed += count
         windows = min(windows + owed / Self.bytesOfWindow, Self.mostWindows)
         owed %= Self.bytesOfWindow
+    }
+}
+
+/// Streams that a peer may reset while they are served, as a bucket that fills with time alone: each has cost work for nobody.
+internal struct ResetBucket {
+    /// Streams at once, and a second.
+    static let most = 200
+    static let aSecond = 50
+
+    private var left = most
+    private var filledAt: UInt64 = 0
+
+    /// Returns false where nothing is left.
+    mutating func take(now: UInt64) -> Bool {
+        let step: UInt64 = 1_000_000_000 / UInt64(Self.aSecond)
+        let passed = (now &- filledAt) / step
+        if passed > 0 {
+            left = min(Self.most, left + Int(min(passed, UInt64(Self.most))))
+            filledAt = now
+        }
+        left -= 1
+        return left >= 0
     }
 }
 

@@ -268,6 +268,8 @@ public final class HTTP2Stream {
     /// Whether something that was said isn't sent yet: bytes, or the end alone, for which nghttp2 waits until the peer gives the stream
     /// a window again where content has spent it.
     public var awaitsSending: Bool { !output.isEmpty || state.isOutputEnded && !state.isEndSent }
+    /// Whether the whole response has gone out.
+    internal var isAnswered: Bool { state.isEndSent }
     /// Whether the client takes less than comes: `HTTP2StreamHandler.drained` says when it has room again.
     public var isFull: Bool { state.isAboveHighWatermark }
 

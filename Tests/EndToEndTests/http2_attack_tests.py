@@ -293,6 +293,15 @@ class ResetTests(AttackTestCase):
                     self.hold_all()
         self.assert_bounded(seconds=10)
 
+    def test_resets_behind_whole_answers_are_borne(self):
+        """Go's client resets each upload that is answered before its end."""
+        with self.http2() as client:
+            for _ in range(500):
+                stream = client.request("POST", "/nowhere", end=False)
+                self.assertEqual(client.over(stream).status, 404)
+                client.send(reset(stream, 0))
+            self.assertEqual(client.exchange().status, 200)
+
     def test_resets_in_peace_are_borne(self):
         """A browser that leaves a page resets what it had asked for."""
         self.hold_all()

@@ -41,8 +41,6 @@ typedef struct recast_http2_settings {
     uint32_t stream_window;
     uint32_t connection_window;
     uint32_t field_list;
-    /* Whether a peer that resets too many streams loses its connection. */
-    bool limits_resets;
 } recast_http2_settings;
 
 /* Blocks of memory that streams have left to the next ones, of all sessions of one thread that are made with them; NULL where there is
