@@ -129,7 +129,12 @@ public struct SettingsEnvironment: Sendable {
             let isWide = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
             if isWide { throw FileFault("\(what) is not UTF-8, but UTF-16: save it as UTF-8") }
             var validator = UTF8Validator()
-            let fine = bytes[..<(validator.check(bytes.span) ?? bytes.count)]
+            var end = validator.check(bytes.span) ?? bytes.count
+            var before = UTF8Validator()
+            _ = before.check(bytes.span.extracting(0..<end))
+            // The fault of a character that is cut is where that begins.
+            if !before.isComplete { end = bytes[..<end].lastIndex { $0 & 0xC0 != 0x80 } ?? end }
+            let fine = bytes[..<end]
             let line = fine.count { $0 == ASCII.lineFeed } + 1
             let start = fine.lastIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? 0
             // A character is counted where it begins.

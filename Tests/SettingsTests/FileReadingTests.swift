@@ -33,7 +33,7 @@ import Testing
         arguments: [
             ([0xFF], "1:1: the file /a.yaml is not UTF-8 in line 1"),
             (Array("version: 1\n# é ".utf8) + [0xE9, 0x0A], "2:5: the file /a.yaml is not UTF-8 in line 2"),
-            (Array("version: 1\n".utf8) + [0xC3], "2:2: the file /a.yaml is not UTF-8 in line 2"),
+            (Array("version: 1\n".utf8) + [0xC3], "2:1: the file /a.yaml is not UTF-8 in line 2"),
             ([0xFF, 0xFE, 0x61, 0], "1:1: the file /a.yaml is not UTF-8, but UTF-16: save it as UTF-8"),
         ] as [([UInt8], String)])
     func place(bytes: [UInt8], expected: String) throws {
