@@ -175,7 +175,7 @@ private let loopback = SocketAddress(ipv4: 0x7F00_0001, port: 0)
             second.close()
             #expect(unsafe access(address.path, F_OK) != 0)
             close(unsafe open(address.path, O_CREAT | O_WRONLY, 0o600))
-            #expect(throws: LoopError.addressInUse(address)) {
+            #expect(throws: LoopError.system(call: "bind \(address)", errno: EEXIST)) {
                 try Listener(loop: loop, address: address) {
                     close($0); _ = $1
                 }

@@ -38,9 +38,9 @@ struct HeldCountTests {
         }
     }
 
-    /// A hundred texts of a thousand characters, which every encoding writes as they are.
+    /// A hundred texts of a thousand characters, which every encoding writes as they are, and each once.
     private static func body(_ encoding: BodyEncoding) throws -> (bytes: [UInt8], type: String) {
-        let members = (0..<100).map { "\"k\($0)\":\"\(String(repeating: "x", count: 1000))\"" }
+        let members = (0..<100).map { "\"k\($0)\":\"\($0)\(String(repeating: "x", count: 1000))\"" }
         let json = Array("{\"r\":{\(members.joined(separator: ","))}}".utf8)
         if encoding == .json { return (json, encoding.mediaType) }
         let plan = ConversionPlan(inputs: [.json], output: encoding)

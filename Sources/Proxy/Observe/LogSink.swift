@@ -90,13 +90,24 @@ private final class LogWriter: Sendable {
         }
     }
 
-    /// Never waits: a FIFO without a reader would hold up the start, or a reload, until there is one. It is opened for reading,
-    /// too, which needs none; lines wait in it, then here, and what is beyond is dropped as with a reader that stops.
+    /// Never waits: a FIFO without a reader would hold up the start, or a reload, until there is one. A FIFO is opened for reading,
+    /// too, which needs none, also where there is one now: it may leave, or be the descriptor that this one takes the place of. Lines
+    /// wait in it, then here, and what is beyond is dropped as with a reader that stops.
     static func open(_ path: String) -> Int32 {
         // SAFETY: the path is a string of ours that lives during the calls.
         let descriptor = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0o640)
-        guard descriptor < 0, errno == ENXIO else { return descriptor }
-        return unsafe Glibc.open(path, O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor < 0 ? errno == ENXIO : isFIFO(descriptor) else { return descriptor }
+        let both = unsafe Glibc.open(path, O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC)
+        // Who may not read it can still write.
+        guard both >= 0, descriptor >= 0 else { return max(both, descriptor) }
+        close(descriptor)
+        return both
+    }
+
+    private static func isFIFO(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        // SAFETY: the status is written during the call.
+        return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 
     // MARK: From any thread
