@@ -36,16 +36,20 @@ struct UnixSocketFile: Sendable {
 
     /// Whether something that is no socket stands at the path of `address`, which may be no unix socket's.
     static func isOther(_ address: SocketAddress) -> Bool {
+        guard address.isUnix, let isSocket = isSocket(at: address) else { return false }
+        return !isSocket
+    }
+
+    /// Whether what stands at the path of `address` is a socket; nil where nothing does.
+    private static func isSocket(at address: SocketAddress) -> Bool? {
         var status = stat()
         // SAFETY: the path is end-marked, the status is written during the call.
-        return unsafe address.isUnix && lstat(address.path, &status) == 0 && status.st_mode & S_IFMT != S_IFSOCK
+        return unsafe lstat(address.path, &status) == 0 ? status.st_mode & S_IFMT == S_IFSOCK : nil
     }
 
     /// Connects to the socket at `address` and leaves. 0, or why it can't be done; nil where there is no socket.
     private static func knock(at address: SocketAddress) throws(LoopError) -> Int32? {
-        var status = stat()
-        // SAFETY: the path is end-marked, the status is written during the call.
-        guard unsafe lstat(address.path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+        guard isSocket(at: address) == true else { return nil }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard probe >= 0 else { throw .system(call: "socket", errno: errno) }
         defer { _ = Glibc.close(probe) }

@@ -41,6 +41,9 @@ public struct HTTP2Error: Error, Hashable, Sendable {
 public class HTTP2Session {
     /// Bytes that `write` returns at once, about.
     public static let highWatermark = 64 * 1024
+    /// Streams that a peer may reset before their answer is whole, at once and a second (CVE-2023-44487).
+    internal static let mostResets = 200
+    internal static let resetsASecond = 50
     /// Bytes of a buffer that an idle connection may keep: enough for ordinary heads.
     internal static let keptCapacity = 1024
 
@@ -63,7 +66,9 @@ public class HTTP2Session {
     /// Those that have gathered content of the bytes that are being read.
     @safe @exclusivity(unchecked) private var gathering: [HTTP2Stream] = []
     @safe @exclusivity(unchecked) private var nuisance = Nuisance()
-    @safe @exclusivity(unchecked) private var undone = ResetBucket()
+    /// Streams that the peer may reset while they are served: each has cost work for nobody.
+    @safe @exclusivity(unchecked) private var undone = Bucket(
+        most: HTTP2Session.mostResets, aSecond: HTTP2Session.resetsASecond)
     /// Bytes of content that have come of the DATA frame that is being read.
     @safe @exclusivity(unchecked) private var frameContent = 0
     /// Bytes of its payload.
@@ -280,16 +285,20 @@ public class HTTP2Session {
     /// Counts what is of no use. Returns whether it is too much.
     private final func bears(_ cost: Int) -> Bool {
         if nuisance.take(cost, now: now) { return true }
-        terminate(.enhanceYourCalm)
-        _ = fail(.excess, "too many frames that bring nothing, or streams that are reset")
+        endByExcess("too many frames that bring nothing, or streams that are reset")
         return false
     }
 
-    /// Counts a stream that the peer has reset before its answer was whole (CVE-2023-44487).
-    private final func countReset() {
-        guard !undone.take(now: now) else { return }
+    /// Counts a stream that the peer has reset.
+    private final func countReset(_ id: Int32) {
+        // Behind a whole answer it undoes nothing: so Go's client ends each upload that is answered before its end.
+        guard bears(Nuisance.reset), find(id)?.isAnswered != true, !undone.take(1, now: now) else { return }
+        endByExcess("too many streams that are reset")
+    }
+
+    private final func endByExcess(_ reason: String) {
         terminate(.enhanceYourCalm)
-        _ = fail(.excess, "too many streams that are reset")
+        _ = fail(.excess, reason)
     }
 
     /// Asks the peer for a sign of life: a PING, which it has to acknowledge.
@@ -409,8 +418,7 @@ public class HTTP2Session {
         case FrameType.priority where id == 0: terminate(.protocolError)
         case FrameType.resetStream:
             resets.byPeer += 1
-            // Behind a whole answer it undoes nothing: so Go's client ends each upload that is answered before its end.
-            if limits.countsResets, bears(Nuisance.reset), find(id)?.isAnswered != true { countReset() }
+            if limits.countsResets { countReset(id) }
         case FrameType.settings where flags & FrameFlags.acknowledges != 0: break
         // It comes behind our settings, which forbid it; until the peer has acknowledged those nghttp2 lets it pass.
         case FrameType.pushPromise: terminate(.protocolError)
@@ -503,13 +511,11 @@ public class HTTP2Session {
             resets.here += 1
             if limits.countsResets { _ = bears(Nuisance.reset) }
         }
-        // nghttp2 has found that there is too much of something.
+        // What nghttp2 has found; where the reason is ours, it is told already.
         if type == FrameType.goAway, code != HTTP2ErrorCode.noError.rawValue {
-            let isExcess =
-                code == HTTP2ErrorCode.internalError.rawValue || code == HTTP2ErrorCode.enhanceYourCalm.rawValue
             _ =
-                isExcess
-                ? fail(.excess, "too many streams that are reset")
+                code == HTTP2ErrorCode.enhanceYourCalm.rawValue
+                ? fail(.excess, "too much in one frame of settings")
                 : fail(.rule, "it broke a rule of HTTP/2 (RFC 9113 §7, code \(code))")
         }
         guard type == FrameType.data || type == FrameType.headers, flags & FrameFlags.endStream != 0 else { return }
@@ -578,25 +584,15 @@ internal struct Nuisance {
     /// the connection for each message, of which hundreds go into one frame here, and the smallest has five bytes.
     static let bytesOfWindow = 2
 
-    private var left = most
+    private var bucket = Bucket(most: most, aSecond: aSecond)
     private var unpaid = 0
-    private var filledAt: UInt64 = 0
     /// Windows that are still to be given back.
     private var windows = 0
     /// Bytes of sent content that none of them is for yet.
     private var owed = 0
 
     /// Returns false where nothing is left.
-    mutating func take(_ cost: Int, now: UInt64) -> Bool {
-        let step: UInt64 = 1_000_000_000 / UInt64(Self.aSecond)
-        let passed = (now &- filledAt) / step
-        if passed > 0 {
-            left = min(Self.most, left + Int(min(passed, UInt64(Self.most))))
-            filledAt = now
-        }
-        left -= cost
-        return left >= 0
-    }
+    mutating func take(_ cost: Int, now: UInt64) -> Bool { bucket.take(cost, now: now) }
 
     /// A frame of content was sent, however small it is: its window may be given back, the stream's and the connection's, and a PING may
     /// measure how long it took. gRPC's libraries do so for each message.
@@ -612,7 +608,7 @@ internal struct Nuisance {
         return true
     }
 
-    mutating func pay(_ worth: Int) { left = min(Self.most, left + worth) }
+    mutating func pay(_ worth: Int) { bucket.pay(worth) }
 
     mutating func pay(forContent count: Int) {
         unpaid += count
@@ -631,26 +627,32 @@ internal struct Nuisance {
     }
 }
 
-/// Streams that a peer may reset while they are served, as a bucket that fills with time alone: each has cost work for nobody.
-internal struct ResetBucket {
-    /// Streams at once, and a second.
-    static let most = 200
-    static let aSecond = 50
-
-    private var left = most
+/// What may be taken of something at once, and a second.
+internal struct Bucket {
+    let most: Int
+    /// Nanoseconds in which it gains one.
+    private let step: UInt64
+    private var left: Int
     private var filledAt: UInt64 = 0
 
+    init(most: Int, aSecond: Int) {
+        self.most = most
+        step = 1_000_000_000 / UInt64(aSecond)
+        left = most
+    }
+
     /// Returns false where nothing is left.
-    mutating func take(now: UInt64) -> Bool {
-        let step: UInt64 = 1_000_000_000 / UInt64(Self.aSecond)
+    mutating func take(_ cost: Int, now: UInt64) -> Bool {
         let passed = (now &- filledAt) / step
         if passed > 0 {
-            left = min(Self.most, left + Int(min(passed, UInt64(Self.most))))
+            pay(Int(min(passed, UInt64(most))))
             filledAt = now
         }
-        left -= 1
+        left -= cost
         return left >= 0
     }
+
+    mutating func pay(_ worth: Int) { left = min(most, left + worth) }
 }
 
 internal enum FrameType {

@@ -21,7 +21,7 @@ public struct WireError: Error, Hashable, Sendable {
     public var reason: String { fault.texts.reason.description }
 
     /// The same of a response. No setting bounds its head, so none is named.
-    public var responseReason: String { (fault.responseReason ?? fault.texts.reason).description }
+    public var responseReason: String { fault.responseReason ?? reason }
 
     /// Whether the body passes `WireLimits.body`, which the reader of the body has set.
     public var isBodyTooLarge: Bool { fault == .bodyTooLarge }

@@ -95,12 +95,13 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
     }
 
     /// What is said of a response in place of `texts`: its head is bounded by the defaults of `WireLimits`, which no setting changes.
-    var responseReason: StaticString? {
-        switch self {
-        case .requestLineTooLong: "the status line is longer than 16 KiB"
-        case .fieldLineTooLong: "a field line is longer than 16 KiB"
-        case .headTooLarge: "the head is larger than 64 KiB"
-        case .tooManyFields: "the head has more than 100 field lines"
+    var responseReason: String? {
+        let limits = WireLimits()
+        return switch self {
+        case .requestLineTooLong: "the status line is longer than \(limits.requestLine >> 10) KiB"
+        case .fieldLineTooLong: "a field line is longer than \(limits.fieldLine >> 10) KiB"
+        case .headTooLarge: "the head is larger than \(limits.head >> 10) KiB"
+        case .tooManyFields: "the head has more than \(limits.fieldCount) field lines"
         default: nil
         }
     }

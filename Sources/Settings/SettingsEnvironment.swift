@@ -125,23 +125,24 @@ public struct SettingsEnvironment: Sendable {
     public static let standardInput = "-"
 
     private static func text(_ bytes: [UInt8], _ what: String) throws(FileFault) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        do {
+            return String(copying: try UTF8Span(validating: bytes.span))
+        } catch {
             let isWide = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
             if isWide { throw FileFault("\(what) is not UTF-8, but UTF-16: save it as UTF-8") }
-            var validator = UTF8Validator()
-            var end = validator.check(bytes.span) ?? bytes.count
-            var before = UTF8Validator()
-            _ = before.check(bytes.span.extracting(0..<end))
-            // The fault of a character that is cut is where that begins.
-            if !before.isComplete { end = bytes[..<end].lastIndex { $0 & 0xC0 != 0x80 } ?? end }
-            let fine = bytes[..<end]
+            let fine = bytes[..<error.byteOffsets.lowerBound]
             let line = fine.count { $0 == ASCII.lineFeed } + 1
             let start = fine.lastIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? 0
             // A character is counted where it begins.
             let column = fine[start...].count { $0 & 0xC0 != 0x80 } + 1
             throw FileFault("\(what) is not UTF-8 in line \(line)", line: line, column: column)
         }
-        return text
+    }
+
+    /// `text` without the line end at its end, which editors add.
+    public static func withoutLineEnd(_ text: String) -> String {
+        // CR and LF are one character.
+        text.last?.isNewline == true ? String(text.dropLast()) : text
     }
 
     /// What is behind a descriptor, by system calls; one byte more than a file may have is enough.

@@ -169,8 +169,7 @@ public struct SettingsFile: Sendable {
         let lifecycle = LifecycleReader(context).read(file, grace: client.graceBound)
         // Sockets that share with other processes share with each other.
         for (position, address, earlier) in lifecycle.reusePort ? [] : listen.overlaps {
-            context.report(
-                position, "\(address) and \(earlier) can't both be listened on: one is every address of this machine")
+            context.report(position, AddressFault.overlap(address, earlier).reason)
         }
         let admin = AdminReader(context).read(file, listen: listen.addresses)
         effective = context.takeEffective()

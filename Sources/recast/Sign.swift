@@ -53,7 +53,7 @@ struct SignedRequestOptions: ParsableArguments {
             }
             writing = named
         }
-        var text: String
+        let text: String
         switch (secret, secretFile) {
         case (let given?, nil): text = given
         case (nil, let path?):
@@ -65,9 +65,7 @@ struct SignedRequestOptions: ParsableArguments {
             } catch {
                 throw CommandFault(CommandFault.unavailable, "recast \(command): \(error.reason)")
             }
-            text = String(decoding: bytes, as: UTF8.self)
-            // CR and LF are one here.
-            if text.last?.isNewline == true { text.removeLast() }
+            text = SettingsEnvironment.withoutLineEnd(String(decoding: bytes, as: UTF8.self))
         default: throw CommandFault(CommandFault.usage, "recast \(command): give --secret or --secret-file")
         }
         do throws(SigningSecret.Fault) {

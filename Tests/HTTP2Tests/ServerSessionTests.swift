@@ -836,6 +836,52 @@ struct ServerSessionTests {
         #expect(recorder.streams.count <= 260)
     }
 
+    @Test(
+        "A client may reset 200 streams at once whose answer isn't whole, and any whose answer is",
+        arguments: [-1, 0, 1])
+    func resetsAtOnce(_ excess: Int) {
+        let recorder = Recorder()
+        var start = ClientBytes()
+        start.request(1, ends: true)
+        #expect(recorder.read(start))
+        for number in 0..<HTTP2Session.mostResets + excess {
+            var client = ClientBytes.more()
+            Flood.resets.add(number, to: &client)
+            recorder.read(client)
+        }
+        #expect((recorder.session.failure?.reason == "too many streams that are reset") == (excess > 0))
+        #expect(recorder.sent().contains { $0.type == 7 && $0.number == 11 } == (excess > 0))
+    }
+
+    @Test(
+        "A bucket gives what it has at once, and what time and payments bring, up to its most", arguments: [-1, 0, 1])
+    func bucket(_ excess: Int) {
+        var bucket = Bucket(most: 20, aSecond: 10)
+        #expect(bucket.take(20 + excess, now: 0) == (excess <= 0))
+        bucket = Bucket(most: 20, aSecond: 10)
+        _ = bucket.take(20, now: 0)
+        #expect(bucket.take(7 + excess, now: 700_000_000) == (excess <= 0))
+        bucket = Bucket(most: 20, aSecond: 10)
+        _ = bucket.take(20, now: 0)
+        bucket.pay(3)
+        #expect(bucket.take(3 + excess, now: 0) == (excess <= 0))
+        bucket.pay(100)
+        #expect(bucket.take(20 + excess, now: .max / 2) == (excess <= 0))
+    }
+
+    @Test(
+        "More settings in one frame than nghttp2 takes, 32, end the connection, and are no resets",
+        arguments: [31, 32, 33])
+    func manySettings(count: Int) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.frame(4, 0, 0, (0..<count).flatMap { _ in [0, 4, 0, 0, 255, 255] as [UInt8] })
+        recorder.read(client)
+        _ = recorder.sent()
+        #expect((recorder.session.failure?.kind == .excess) == (count > 32))
+        #expect(recorder.session.failure?.reason == (count > 32 ? "too much in one frame of settings" : nil))
+    }
+
     @Test("Content that moves pays for what is of no use, and so does time")
     func forgiveness() {
         let recorder = Recorder()

@@ -43,6 +43,7 @@ bool recast_ignore_new(int listener);
 
 /* What the program was called with, its own name first, and how many that are. They live as long as the process. */
 char *const *recast_arguments(int *count);
+
 /* An inotify descriptor, non-blocking and close-on-exec; -1 with errno. */
 int recast_file_watch_create(void);
 /* Reports that `folder` itself is moved or deleted and, where `holding` is true, what is written to its end, moved, made or

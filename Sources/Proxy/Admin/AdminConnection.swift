@@ -23,6 +23,8 @@ final class AdminConnection: StreamHandler {
 
     /// Bytes of a request's body at most, 1 MiB.
     static let bodyLimit = 1024 * 1024
+    /// Bytes of its head at most, 16 KiB.
+    private static let headLimit = 16 * 1024
     /// Nanoseconds for a whole request, and between two: 10 s and 75 s.
     static let requestTime: UInt64 = 10_000_000_000
     private static let idleTime: UInt64 = 75_000_000_000
@@ -41,7 +43,7 @@ final class AdminConnection: StreamHandler {
         self.onEnd = onEnd
         self.requestTime = requestTime
         var limits = WireLimits()
-        limits.head = 16 * 1024
+        limits.head = Self.headLimit
         parser = RequestParser(limits: limits)
         stream = Stream(loop: loop, descriptor: descriptor, handler: self)
         timer = Timer(loop: loop) { [unowned self] in close() }
@@ -87,8 +89,9 @@ final class AdminConnection: StreamHandler {
             // The proxy's limits, which other reasons name, are not those of this port.
             let reason =
                 switch error.status {
-                case 413 where error.isBodyTooLarge: "a body has at most 1 MiB here"
-                case 414, 431: "a head has at most 16 KiB and 100 fields here"
+                case 413 where error.isBodyTooLarge: "a body has at most \(Self.bodyLimit >> 20) MiB here"
+                case 414, 431:
+                    "a head has at most \(Self.headLimit >> 10) KiB and \(WireLimits().fieldCount) fields here"
                 default: error.reason
                 }
             send(.fault(error.status, reason), keepsAlive: false)

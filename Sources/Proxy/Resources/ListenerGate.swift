@@ -19,8 +19,8 @@ struct ListenerGate {
         if !reasons.isEmpty { listener.pause() }
     }
 
-    /// Gives listeners what new settings say of their addresses. One whose address isn't among them keeps what it
-    /// had: who waits there is served as the address was, never in plain text where TLS was asked for.
+    /// Gives listeners what new settings say of their addresses. One whose address isn't among them keeps what it had: who waits
+    /// there is served as the address was, never in plain text where TLS was asked for.
     func secure(_ settings: ProxySettings) {
         for (name, _, info) in listeners where settings.listen.contains(name) {
             info.settings = settings.listener(at: name)

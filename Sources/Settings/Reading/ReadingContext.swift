@@ -242,12 +242,11 @@ extension ReadingContext {
         return placeholder(of: reference)
     }
 
-    /// The file's text without the line end at its end, which editors add.
+    /// The file's text, without its last line end.
     private func file(_ path: String, _ node: SettingsNode, _ offset: Int) -> String? {
         if environment.lacksSecrets { return placeholder("file:\(path)", node) }
         do {
-            let text = try environment.file(path)
-            return text.last?.isNewline == true ? String(text.dropLast()) : text
+            return SettingsEnvironment.withoutLineEnd(try environment.file(path))
         } catch {
             report(position(in: node, offset: offset), error.reason)
             return nil

@@ -118,6 +118,12 @@ enum AddressReader {
 public struct AddressFault: Error, Hashable, Sendable {
     /// One sentence in lower case without a full stop, which says what to write.
     public var reason: String
+
+    /// Of two addresses that overlap.
+    static func overlap(_ address: ListenAddress, _ other: ListenAddress) -> AddressFault {
+        AddressFault(
+            reason: "\(address) and \(other) can't both be listened on: one is every address of this machine")
+    }
 }
 
 extension ListenAddress {

@@ -55,10 +55,7 @@ struct AdminReader {
                 throw AddressFault(reason: "it has no socket of the service manager's: write an address")
             }
             guard !taken.contains(address) else { throw AddressFault(reason: "\(address) is listened on already") }
-            if let other = taken.first(where: { $0.overlaps(address) }) {
-                throw AddressFault(
-                    reason: "\(address) and \(other) can't both be listened on: one is every address of this machine")
-            }
+            if let other = taken.first(where: { $0.overlaps(address) }) { throw AddressFault.overlap(address, other) }
             return .some(address)
         } catch {
             context.report(node.position, "\(what): \(error.reason); or off for no \(port) port")

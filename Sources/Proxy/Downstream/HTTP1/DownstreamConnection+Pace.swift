@@ -23,7 +23,7 @@ extension DownstreamConnection {
     }
 
     /// Says that the answer is out and the rest of the request is thrown away: a client that doesn't send it is let go.
-    func expectDiscard() { arm(.linger, Self.lingerTime) }
+    func expectDiscard() { arm(.linger, Linger.time) }
 
     /// From here on the client must take bytes: some within its time, and as many as the route asks.
     func expectDrain() {

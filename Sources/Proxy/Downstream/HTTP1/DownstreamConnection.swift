@@ -73,11 +73,6 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     /// How the request's body comes, or how the client takes what waits for it, as `wait` says.
     @safe @exclusivity(unchecked) var pace = ClientPace()
 
-    /// Bytes thrown away at most before a connection with an unread request is closed, or its stream reset (docs/rules.md F13).
-    /// Clients send megabytes before they look for an answer, and a reset would take it from them; the time bounds the rest.
-    static let lingerBytes = 16 * 1024 * 1024
-    /// Time for that: long enough for the client to read the answer, short enough not to be held.
-    static let lingerTime: UInt64 = 2_000_000_000
     /// Requests that one delivery of bytes may begin. What one read holds may be thousands, and other connections wait.
     private static let requestsPerDelivery = 64
     /// Time for the first byte of the answer to a client that has ended its side.
@@ -208,7 +203,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
                 if used == 0, phase == .exchange { return at }
             case .lingering:
                 lingered += rest.count
-                if lingered > Self.lingerBytes { close() }
+                if lingered > Linger.bytes { close() }
                 return bytes.count
             case .tunnel, .handedOver, .closed:
                 return bytes.count
@@ -373,7 +368,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
             stream.wantsEmpty = true
             expectDrain()
         } else {
-            arm(.linger, Self.lingerTime)
+            arm(.linger, Linger.time)
         }
         stream.shutdownWrite()
         stream.resumeReading()
@@ -500,7 +495,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
             } else if stream.isEnded {
                 close()
             } else {
-                arm(.linger, Self.lingerTime)
+                arm(.linger, Linger.time)
             }
         case .idle: awaitRequest()
         case .head, .tunnel, .handedOver, .closed: break

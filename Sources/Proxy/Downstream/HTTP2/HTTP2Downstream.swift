@@ -189,7 +189,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     /// Drops content of a request that was answered. Behind too much of it the client is told.
     private func discard(_ count: Int) -> Int {
         discarded += count
-        if wait == .discard, discarded > DownstreamConnection.lingerBytes { refuseRest() }
+        if wait == .discard, discarded > Linger.bytes { refuseRest() }
         return count
     }
 
@@ -355,7 +355,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         disarm()
     }
 
-    func expectDiscard() { arm(.discard, DownstreamConnection.lingerTime) }
+    func expectDiscard() { arm(.discard, Linger.time) }
 
     /// From here on the client must take bytes: some within its time, and as many as the route asks.
     private func expectDrain() {
