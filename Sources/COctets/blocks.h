@@ -27,18 +27,65 @@ AVX2 static inline void copy_block(uint8_t *to, const uint8_t *from) {
     _mm256_storeu_si256((__m256i *)to, _mm256_loadu_si256((const __m256i *)from));
 }
 
+/* How the bytes of a text are written: as they are where there is no table. Most of those that are written otherwise are spaces. Where
+   one is written as one byte, all spaces of a block are at once. */
+struct spelling {
+    const uint32_t *table;
+    /* What a space is written as, and the spaces where that is one byte. */
+    __m256i space;
+    uint32_t settled;
+};
+
+AVX2 static inline struct spelling spelling_of(const uint32_t *table) {
+    const uint32_t entry = table ? table[' '] : 0;
+    const bool is_byte = entry >> 24 == 1;
+    return (struct spelling){table, _mm256_set1_epi8(is_byte ? (char)entry : ' '), is_byte ? UINT32_MAX : 0};
+}
+
+/* Writes eight bytes as escapes, as tables do all that are beyond ASCII. */
+AVX2 static inline void put_escapes(uint8_t *to, const uint8_t *bytes) {
+    const __m128i low_bits = _mm_set1_epi8(0x0F), low = _mm_loadl_epi64((const __m128i *)bytes);
+    const __m128i halves = _mm_and_si128(_mm_unpacklo_epi8(_mm_srli_epi32(low, 4), low), low_bits);
+    const __m128i digits = _mm_shuffle_epi8(
+        _mm_setr_epi8('0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'), halves);
+    const __m128i first = _mm_shuffle_epi8(digits, _mm_setr_epi8(-1, 0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1, 8, 9, -1));
+    const __m128i last = _mm_shuffle_epi8(digits, _mm_setr_epi8(10, 11, -1, 12, 13, -1, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1));
+    const __m128i signs = _mm_setr_epi8('%', 0, 0, '%', 0, 0, '%', 0, 0, '%', 0, 0, '%', 0, 0, '%');
+    _mm_storeu_si128((__m128i *)to, _mm_or_si128(first, signs));
+    _mm_storel_epi64((__m128i *)(to + 16), _mm_or_si128(last, _mm_bsrli_si128(signs, 1)));
+}
+
 /* Writes a block of a text, of whose bytes those in `kept` count, and returns how far it has moved what is behind it. */
-AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256i block, uint8_t *to, const uint32_t *table) {
+AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256i block, uint8_t *to, struct spelling as) {
+    if (!as.table) {
+        _mm256_storeu_si256((__m256i *)to, block);
+        return 0;
+    }
     uint8_t *const start = to;
-    _mm256_storeu_si256((__m256i *)to, block);
-    if (!table) return 0;
-    uint32_t others = (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & kept;
-    for (; others; others = _blsr_u32(others)) {
+    const __m256i spaces = _mm256_cmpeq_epi8(block, _mm256_set1_epi8(' '));
+    _mm256_storeu_si256((__m256i *)to, _mm256_blendv_epi8(block, as.space, spaces));
+    uint32_t others = (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & ~((uint32_t)_mm256_movemask_epi8(spaces) & as.settled) & kept;
+    const uint32_t beyond = (uint32_t)_mm256_movemask_epi8(block) & others;
+    while (others) {
         const size_t run = _tzcnt_u32(others);
-        const uint32_t entry = table[text[run]];
-        memcpy(to + run, &entry, sizeof entry);
-        to += (entry >> 24) - 1;
-        copy_block(to + run + 1, text + run + 1);
+        size_t count = 1;
+        if (beyond >> run & 1) {
+            /* A character beyond ASCII has at least two bytes. */
+            count = _tzcnt_u32(~(beyond >> run));
+            if (count > 8) count = 8;
+            put_escapes(to + run, text + run);
+            to += 2 * count;
+            others &= (uint32_t)(UINT64_MAX << (run + count));
+        } else {
+            const uint32_t entry = as.table[text[run]];
+            memcpy(to + run, &entry, sizeof entry);
+            to += (entry >> 24) - 1;
+            others = _blsr_u32(others);
+        }
+        const size_t next = run + count;
+        const __m256i rest = _mm256_loadu_si256((const __m256i *)(text + next));
+        const __m256i blanks = _mm256_cmpeq_epi8(rest, _mm256_set1_epi8(' '));
+        _mm256_storeu_si256((__m256i *)(to + next), _mm256_blendv_epi8(rest, as.space, blanks));
     }
     return (size_t)(to - start);
 }

@@ -454,10 +454,11 @@ enum { held_level_room = 128 };
 
 /* Writes a text as the table says. */
 AVX2 static inline uint8_t *put_text(uint8_t *to, const uint8_t *text, size_t count, const uint32_t *table) {
+    const struct spelling as = spelling_of(table);
     for (; count > 32; text += 32, count -= 32)
-        to += write_block(text, UINT32_MAX, _mm256_loadu_si256((const __m256i *)text), to, table) + 32;
+        to += write_block(text, UINT32_MAX, _mm256_loadu_si256((const __m256i *)text), to, as) + 32;
     const uint32_t kept = (uint32_t)((UINT64_C(1) << count) - 1);
-    return to + write_block(text, kept, _mm256_loadu_si256((const __m256i *)text), to, table) + count;
+    return to + write_block(text, kept, _mm256_loadu_si256((const __m256i *)text), to, as) + count;
 }
 
 /* Writes a name as the table says. */

@@ -319,6 +319,54 @@ struct DirectFieldTests {
         }
     }
 
+    @Test("runs of letters beyond ASCII, spaces and other bytes in any order")
+    func mixedTexts() {
+        var random = SplitMix(seed: 28)
+        let parts = [
+            " ", "  ", "x", "plain", "&", "=\u{7f}", "\u{e4}\u{f6}", "\u{65e5}\u{672c}\u{8a9e}", "\u{1f600}", "+",
+            "~*%",
+        ]
+        for _ in 0..<300 {
+            let text = (0..<Int.random(in: 1...40, using: &random)).map { _ in
+                String(
+                    repeating: parts.randomElement(using: &random) ?? "", count: .random(in: 1...5, using: &random))
+            }.joined()
+            let body = Array("{\"a\":\"\(text)\",\"padding behind it so that blocks can be read\":[\"\(text)\"]}".utf8)
+            for change in Self.changes.prefix(3) + Self.dialects { check(plan(.json, .form, change), .whole(body)) }
+        }
+    }
+
+    @Test(
+        "bytes that are UTF-8 or are not, at any place of a block", arguments: [0, 1, 29, 30, 31, 32, 33, 61, 63, 64])
+    func bytesBeyondASCII(before count: Int) {
+        // Each is at a border of what RFC 3629 allows behind a byte that one of them can be.
+        let bytes: [UInt8] = [
+            0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF1, 0xF4,
+            0xF5,
+        ]
+        let run = [UInt8](repeating: UInt8(ascii: "x"), count: count)
+        var random = SplitMix(seed: UInt64(count))
+        var texts = bytes.flatMap { first in bytes.map { [first, $0] } }
+        for first: UInt8 in [0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5] {
+            for second in bytes where second >= 0x80 {
+                texts.append([first, second, 0x80])
+                texts.append([first, second, 0xBF, 0x80])
+                texts.append([first, second] + (0..<2).map { _ in bytes.randomElement(using: &random) ?? 0 })
+            }
+        }
+        for text in texts {
+            let value = run + text + run.prefix(2)
+            let json =
+                Array("{\"a\":\"".utf8) + value
+                + Array("\",\"padding behind it\":[\"so that blocks can be read\"]}".utf8)
+            check(plan(.json, .form), .whole(json))
+            let form = Array("a=".utf8) + value + Array("&b=".utf8) + Array(repeating: UInt8(ascii: "y"), count: 200)
+            let isText = UTF8Validator.isValid(value.span)
+            #expect((ConversionRun.run(plan(.form, .json), .whole(form)).failure == nil) == isText, "\(text)")
+            #expect((ConversionRun.run(plan(.json, .multipart), .whole(json)).failure == nil) == isText, "\(text)")
+        }
+    }
+
     @Test("as many levels and open names as the loop has room for, one fewer and one more")
     func manyLevels() {
         for (levels, members) in [(30, 1), (31, 1), (32, 1), (33, 1), (34, 1), (15, 8), (16, 7), (16, 8), (18, 7)] {
