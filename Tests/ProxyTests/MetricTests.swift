@@ -84,6 +84,63 @@ import Transcoding
         #expect(byRoute == ["a": 3, "b": 1])
     }
 
+    @Test("names that are gone stay up to their number, the earliest gone go first", arguments: [-1, 0, 1, 7])
+    func gone(beyond: Int) {
+        let limit = CountersByName<Int>.goneLimit
+        var rows = CountersByName<Int>()
+        let names = (0..<limit + beyond).map { "r\($0)" }
+        // Each reload has one route of its own beside one that stays.
+        for name in names {
+            rows.keep(["stays", name])
+            rows["stays", first: 0] += 1
+            rows[name, first: 40] += 2
+        }
+        rows.keep(["stays"])
+        rows.keep(["stays"])
+        let left = Dictionary(uniqueKeysWithValues: rows.sorted.map { ($0.name, $0.counters) })
+        #expect(left["stays"] == names.count)
+        #expect(Set(left.keys) == Set(names.suffix(limit) + ["stays"]))
+        #expect(names.suffix(limit).allSatisfy { left[$0] == 42 })
+    }
+
+    @Test("a name that comes back goes on, and is not among those that are gone")
+    func back() {
+        var rows = CountersByName<Int>()
+        rows["a", first: 1] += 1
+        rows.keep([])
+        rows.keep(["a"])
+        let others = Set((0..<CountersByName<Int>.goneLimit).map { "r\($0)" })
+        for name in others { rows[name, first: 0] += 1 }
+        rows.keep(["a"])
+        #expect(rows.sorted.count == others.count + 1)
+        #expect(rows["a", first: 0] == 2)
+        // What ends by the settings before is counted, though its name is gone.
+        rows.keep([])
+        rows["a", first: 0] += 1
+        #expect(rows["a", first: 0] == 3)
+        #expect(rows.sorted.count == others.count)
+    }
+
+    @Test("a worker forgets the earliest names of routes and upstreams that reloads have taken away")
+    func reloads() throws {
+        try withRig([forward()]) { settings in
+            settings.accessLog = .off
+            settings.admin.address = .tcp(host: "127.0.0.1", port: 0)
+        } _: { rig in
+            let limit = CountersByName<Int>.goneLimit
+            for number in 0...limit + 1 {
+                var settings = rig.worker.current.settings
+                settings.upstreams[0].name = "app\(number)"
+                try rig.worker.adopt(settings)
+            }
+            rig.settle()
+            let rows = rig.worker.metricSamples().families["recast_upstream_connects_total"]?.samples ?? []
+            let names = rows.map { $0.labels[0].value }
+            #expect(names.count == limit + 1)
+            #expect(names.contains("app\(limit + 1)") && names.contains("app1") && !names.contains("app0"))
+        }
+    }
+
     @Test("an exchange is counted once, by its route, method and status")
     func counted() throws {
         try withRig([convert(.form, .json)]) { settings in

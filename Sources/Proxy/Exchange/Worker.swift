@@ -332,6 +332,8 @@ public final class Worker {
         current = ConfigurationSnapshot(
             settings: settings, pools: pools, worker: number, rates: shared.rates, copies: copies)
         history.forgetSettings()
+        counters.keep(settings)
+        requests.keep(Set(settings.routes.map(\.name)))
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
         for shadow in old.shadows { shadow?.retire() }
         if gate.reasons.contains(.connections) { resumeIfRoom() }

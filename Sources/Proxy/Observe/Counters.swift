@@ -1,3 +1,5 @@
+internal import Gateway
+
 /// What one worker counts. Each group belongs to the part of the proxy that counts it, and says itself what it is called
 /// outside. Only the worker's thread touches them; the main thread asks each worker through its inbox.
 struct Counters {
@@ -16,6 +18,14 @@ struct Counters {
     let memory: MemoryAllowance
     let spools: SpoolStore
     let pictures: PictureQueue
+
+    /// Those of `settings` go on; of names that a reload has taken away only the latest stay.
+    mutating func keep(_ settings: ProxySettings) {
+        let routes = Set(settings.routes.map(\.name))
+        verification.keep(senders: Set(settings.routes.compactMap(\.verification?.sender)), routes: routes)
+        shadow.keep(routes)
+        upstreams.keep(Set(settings.upstreams.map(\.name)))
+    }
 
     /// All of them, as they stand.
     func visit(_ samples: inout MetricSamples) {

@@ -13,7 +13,7 @@ final class RequestCounters {
 
     /// By the route's index in the settings that were used last.
     private var slots: [Slot?] = []
-    private var routes: [String: RouteCounters] = [:]
+    private var routes = CountersByName<RouteCounters>()
     /// Requests that no route took.
     private let noRoute = RouteCounters(route: "")
 
@@ -82,22 +82,26 @@ final class RequestCounters {
     }
 
     private func find(_ route: Route) -> RouteCounters {
-        let counters = routes[route.name] ?? RouteCounters(route: route.name)
-        routes[route.name] = counters
+        let counters = routes[route.name, first: RouteCounters(route: route.name)]
         while slots.count <= route.index { slots.append(nil) }
         slots[route.index] = Slot(route: route, counters: counters)
         return counters
     }
 
     /// What the console shows, by route.
-    var totals: [String: RouteTotals] { routes.mapValues(\.totals) }
+    var totals: [String: RouteTotals] {
+        Dictionary(uniqueKeysWithValues: routes.sorted.map { ($0.name, $0.counters.totals) })
+    }
+
+    /// New settings have those routes alone.
+    func keep(_ names: Set<String>) { routes.keep(names) }
 
     // MARK: Samples
 
     /// What was counted, with `inFlight`, the bytes of exchanges that have not ended.
     func visit(_ samples: inout MetricSamples, inFlight: BodyBytes) {
         noRoute.visit(&samples)
-        for counters in routes.values { counters.visit(&samples) }
+        for (_, counters) in routes.sorted { counters.visit(&samples) }
         func bytes(_ direction: String, _ side: String, _ count: UInt64) {
             samples.counter(
                 "recast_request_bytes_total",

@@ -3,21 +3,19 @@ internal import Gateway
 /// What is counted of the upstreams, by their names: a reload that changes an upstream goes on where the last one stood.
 struct UpstreamCounters {
     private final class Table {
-        var tallies: [String: UpstreamTally] = [:]
+        var tallies = CountersByName<UpstreamTally>()
     }
 
     private let table = Table()
 
     /// What is counted of the upstream called `name`.
-    func tally(of name: String) -> UpstreamTally {
-        if let known = table.tallies[name] { return known }
-        let tally = UpstreamTally()
-        table.tallies[name] = tally
-        return tally
-    }
+    func tally(of name: String) -> UpstreamTally { table.tallies[name, first: UpstreamTally()] }
+
+    /// New settings have those upstreams alone.
+    func keep(_ names: Set<String>) { table.tallies.keep(names) }
 
     func visit(_ samples: inout MetricSamples) {
-        for (name, tally) in table.tallies.sorted(by: { $0.key < $1.key }) { tally.visit(name, &samples) }
+        for (name, tally) in table.tallies.sorted { tally.visit(name, &samples) }
     }
 }
 
