@@ -56,8 +56,6 @@ struct Check: ParsableCommand {
         try StandardStreams.write(text: lines.map { $0 + "\n" }.joined())
     }
 
-    private func counted(_ count: Int, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }
-
     // MARK: - JSON
 
     private func report(_ findings: [Literal], ok: Bool, _ more: [(String, Literal)]) throws {

@@ -49,7 +49,7 @@ struct Serve: ParsableCommand {
                 settings: settings, reload: { SettingsPath.reload(file, keeping: reread) }, services: backend.services
             ) { addresses in
                 let places = addresses.map(\.description).joined(separator: ", ")
-                OperationalLog.note("serving \(settings.routes.count) routes of \(file) on \(places)")
+                OperationalLog.note("serving \(counted(settings.routes.count, "route")) of \(file) on \(places)")
             }
         } catch {
             throw CommandFault(CommandFault.unavailable, "recast serve: \(error)")

@@ -156,7 +156,7 @@ class EndingTests(DrainTestCase):
             self.upstream.wait_for(2)
             recast.process.send_signal(signal.SIGTERM)
             self.assertEqual(recast.process.wait(DEADLINE), 0)
-        self.assertIn("2 connections were still open", recast.error_text())
+        self.assertIn("cutting 2 connections", recast.error_text())
 
     def test_a_second_signal_ends_at_once(self):
         """Fault 66."""

@@ -44,7 +44,7 @@ class StartTestCase(unittest.TestCase):
     def serves(self, process):
         def told():
             self.assertIsNone(process.poll(), self.error_text())
-            return "serving 1 routes" in self.error_text()
+            return "serving 1 route " in self.error_text()
 
         wait_until("it serves", told)
         return self.error_text()

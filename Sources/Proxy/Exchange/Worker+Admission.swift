@@ -53,7 +53,8 @@ extension Worker {
         if shared.enter(client, cap: limits.perClient) { return .admitted(client) }
         counters.admission.refusedPerClient += 1
         if admission.clientNotice.isDue(loop.now) {
-            logger.warning("\(peer) has \(limits.perClient) connections: it gets no more (connections.per_client)")
+            logger.warning(
+                "\(peer) has \(counted(limits.perClient, "connection")): it gets no more (connections.per_client)")
         }
         // Before a handshake nothing can be said in TLS: the connection just ends.
         guard !speaksTLS else {
@@ -92,7 +93,8 @@ extension Worker {
         if gate.pause(.connections) {
             counters.admission.pauses += 1
             if admission.capNotice.isDue(loop.now) {
-                logger.warning("there are \(limits.connections) connections: others wait (connections.total)")
+                logger.warning(
+                    "there may be \(counted(limits.connections, "connection")): others wait (connections.total)")
             }
         }
         let timer = admission.timer ?? Timer(loop: loop) { [unowned self] in lookForRoom() }

@@ -35,3 +35,6 @@ enum LogText {
         return text[end] & 0xC0 == 0x80 ? limit : end
     }
 }
+
+/// So many of something, in words: "1 route", "2 routes".
+package func counted(_ count: Int, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }

@@ -54,7 +54,7 @@ struct DescriptorNeeds {
     func check(_ limit: Int) throws(ServerError) {
         guard limit < minimum else { return }
         throw .descriptors(
-            reason: "\(limit) files may be open, and \(workers) worker\(workers == 1 ? "" : "s") with these settings "
+            reason: "\(limit) files may be open, and \(counted(workers, "worker")) with these settings "
                 + "need at least \(minimum): raise the hard limit (ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= "
                 + "of docker)\(workers == 1 ? "" : ", or lower \"workers\"")")
     }

@@ -68,7 +68,7 @@ public enum Server {
         loop.context = control
         admin?.control = control
         control.admin = admin
-        let workers = settings.workers == 1 ? "1 worker" : "\(settings.workers) workers"
+        let workers = counted(settings.workers, "worker")
         OperationalLog.note(
             "recast \(BuildInformation.short) starts with \(workers)"
                 + (settings.workersReason.map { ", by \($0)" } ?? ""))

@@ -176,7 +176,7 @@ final class ServerControl {
             workers: ([main] + others).map {
                 Watchdog.Worker(name: Self.name(ofWorker: $0.number), thread: $0.thread, inbox: $0.inbox)
             }, notifier: notifier)
-        notifier?.ready(status: "serving \(settings.routes.count) routes")
+        notifier?.ready(status: "serving \(counted(settings.routes.count, "route"))")
         ProgramPages.letGo()
         if isReloadWaiting { reloadRequested() }
     }
@@ -210,7 +210,7 @@ final class ServerControl {
     private func endWithin(_ nanoseconds: UInt64) {
         let timer = Timer(loop: worker.loop) { [unowned self] in
             let missing = serving + starting
-            worker.logger.error("\(missing) workers did not end in time: ending without them")
+            worker.logger.error("\(counted(missing, "worker")) did not end in time: ending without them")
             hasGivenUp = true
             worker.loop.stop()
         }
@@ -269,7 +269,7 @@ final class ServerControl {
         guard serving == 0, starting == 0 else { return }
         if self.cut > 0 {
             let reason = outcome == .interrupted ? "ended by a signal" : "the grace time is over"
-            worker.logger.warning("\(reason): \(self.cut) connections were still open and are cut")
+            worker.logger.warning("\(reason): cutting \(counted(self.cut, "connection"))")
         }
         worker.loop.stop()
     }
@@ -397,7 +397,7 @@ extension ServerControl {
         worker.counters.lifecycle.isLastReloadRefused = true
         for reason in reasons { worker.logger.error("reload: \(reason)") }
         worker.logger.error("reload: refused, the settings in effect stay")
-        notifier?.ready(status: "serving \(settings.routes.count) routes; the last reload was refused")
+        notifier?.ready(status: "serving \(counted(settings.routes.count, "route")); the last reload was refused")
     }
 
     private func adopt(_ settings: ProxySettings) {
@@ -433,8 +433,8 @@ extension ServerControl {
         worker.counters.lifecycle.reloads += 1
         worker.counters.lifecycle.isLastReloadRefused = false
         worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
-        worker.logger.info("reload: serving \(settings.routes.count) routes")
-        notifier?.ready(status: "serving \(settings.routes.count) routes")
+        worker.logger.info("reload: serving \(counted(settings.routes.count, "route"))")
+        notifier?.ready(status: "serving \(counted(settings.routes.count, "route"))")
         watch(settings.lifecycle.files)
     }
 

@@ -74,7 +74,7 @@ struct VerifyReader {
     }
 
     private func describe(_ scheme: SignatureScheme, _ secrets: [SigningSecret]) -> String {
-        "\(scheme.name), \(secrets.count) \(secrets.count == 1 ? "secret" : "secrets")"
+        "\(scheme.name), \(counted(secrets.count, "secret"))"
     }
 
     // MARK: The scheme
