@@ -124,6 +124,51 @@ class ListTests(ConsoleTestCase):
         page.until_text("/by-the-keyboard")
         page.until("!document.body.innerText.includes('Show 1 new')")
 
+    def test_a_page_that_nobody_sees_asks_for_no_events(self):
+        """Else six tabs that were left open take all connections that a browser has for an address."""
+        self.send("GET", "/seen")
+        page = self.tab()
+        page.until_text("/seen")
+        page.click("nav a", "Routes")
+        page.run("window.streams = []; const send = window.fetch; window.fetch = (path, members) => {"
+                 " if (members?.headers?.Accept === 'text/event-stream') { const one = { isOpen: true }; window.streams.push(one);"
+                 " members.signal.addEventListener('abort', () => { one.isOpen = false; }); } return send(path, members); }")
+
+        def turn(is_hidden):
+            page.run("Object.defineProperty(document, 'hidden', { configurable: true, get: () => values[0] });"
+                     " document.dispatchEvent(new Event('visibilitychange'))", is_hidden)
+
+        def opened():
+            return page.run("return window.streams.map((one) => one.isOpen)")
+
+        page.click("nav a", "Exchanges")
+        page.until_text("Live")
+        self.assertEqual(opened(), [True])
+        # Who only looks elsewhere for a moment loses nothing.
+        turn(True)
+        turn(False)
+        self.assertEqual(opened(), [True])
+        turn(True)
+        page.until("!window.streams[0].isOpen", what="the events' end")
+        self.send("GET", "/unseen")
+        self.assertEqual(opened(), [False])
+        turn(False)
+        page.until_text("/unseen")
+        page.until_text("Live")
+        self.assertEqual(opened(), [False, True])
+        # And a list that stands still goes on doing so.
+        page.click("button", "Pause")
+        turn(True)
+        page.until("!window.streams[1].isOpen", what="the events' end")
+        self.send("GET", "/unseen-in-the-pause")
+        turn(False)
+        page.until_text("Show 1 new")
+        page.until_text("Paused")
+        self.assertNotIn("/unseen-in-the-pause", page.text())
+        page.click("button", "Show 1 new")
+        page.until_text("/unseen-in-the-pause")
+        self.assertEqual(page.run("return document.querySelectorAll('.list tbody tr').length"), 3)
+
     def test_no_more_are_kept_than_the_settings_say(self):
         page = self.tab()
         page.until_text("Each worker keeps its last 50 exchanges, of each body the first 16 KiB. Masked: password, token, authorization.")

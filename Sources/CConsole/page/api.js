@@ -67,22 +67,32 @@ export async function post(path, value, signal) {
 }
 
 const silence = 40_000; // Milliseconds; a sign of life comes each 15 s.
+const unseenFor = 2_000; // How long a hidden page goes on.
 
 // Server-sent events by fetch, since EventSource can't send the token. Begins again when they end, later each time.
 // `onState` hears of 'connecting', 'live', 'waiting' (with the seconds) and 'stopped' (with a fault that waiting doesn't mend).
-// What is returned ends it.
+// What is returned ends it. While nobody sees the page there are none: a browser has six connections for all tabs of an address, and
+// with that many tabs left open nothing else would be answered.
 export function follow(path, onEvent, onState) {
   const end = new AbortController();
   let failures = 0;
   let retry;
+  let attempt = null;
+  let leaving;
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(leaving);
+    if (document.hidden) leaving = setTimeout(() => attempt?.abort(), unseenFor);
+    else retry?.();
+  }, { signal: end.signal });
 
   async function once() {
-    const attempt = new AbortController();
+    attempt = new AbortController();
+    const { signal } = attempt;
     const stop = () => attempt.abort();
     end.signal.addEventListener('abort', stop);
     let watchdog = setTimeout(stop, silence);
     try {
-      const response = await send(path, { headers: headers({ Accept: 'text/event-stream' }), signal: attempt.signal });
+      const response = await send(path, { headers: headers({ Accept: 'text/event-stream' }), signal });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       const parse = eventParser((name, text) => {
         failures = 0;
@@ -107,8 +117,11 @@ export function follow(path, onEvent, onState) {
     while (!end.signal.aborted) {
       onState('connecting');
       let fault = null;
+      if (document.hidden) await new Promise((resolve) => { retry = resolve; });
+      if (end.signal.aborted) return;
       try { await once(); } catch (error) { fault = error; }
       if (end.signal.aborted) return;
+      if (document.hidden) continue;
       if (fault instanceof Fault && fault.status >= 400 && fault.status < 500) {
         onState('stopped', fault);
         return;
@@ -124,7 +137,7 @@ export function follow(path, onEvent, onState) {
   }
 
   forever();
-  return { end: () => { end.abort(); retry?.(); }, again: () => retry?.() };
+  return { end: () => { clearTimeout(leaving); end.abort(); retry?.(); }, again: () => retry?.() };
 }
 
 // Lines of server-sent events, however they are cut.

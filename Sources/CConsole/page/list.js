@@ -19,6 +19,7 @@ export function showExchanges(main, query, setLink) {
   let known = null; // The document that events begin with.
   let following = null;
   let followed = null;
+  let listed = null; // What was followed when `items` came.
   let opened = null; // The id of the exchange that is shown.
   let loading = null;
   let isPressed = false;
@@ -232,8 +233,11 @@ export function showExchanges(main, query, setLink) {
 
   function events(name, document) {
     if (name === 'exchanges') {
+      const isAgain = known !== null && listed === followed && document.entries === known.entries;
       known = document;
+      listed = followed;
       most = document.entries || 200;
+      if (isAgain && isHeld() && joinsOn(document.exchanges)) return;
       items = document.exchanges.slice(0, most);
       waiting = [];
       waitingCount = 0;
@@ -247,6 +251,14 @@ export function showExchanges(main, query, setLink) {
       missed += document.missed ?? 0;
       take(document.exchanges);
     }
+  }
+
+  // Events that begin again, as where the page was hidden for a while: what came meanwhile waits as any other while nothing may move.
+  function joinsOn(list) {
+    const there = new Map([...waiting, ...items].map((item) => [item.id, item.request_id]));
+    if (list.some((item) => there.has(item.id) && there.get(item.id) !== item.request_id)) return false;
+    take(list.filter((item) => !there.has(item.id)));
+    return true;
   }
 
   // After a restart Recast counts from the first id again: a row of the same id is another exchange's then.
