@@ -395,6 +395,28 @@ class ReplayTests(ConsoleTestCase):
         self.assertEqual((edited.method, edited.target, edited.json), ("PUT", "/orders/22?edited=1", {"a": "2", "b": "ü"}))
         self.assertEqual((edited.fields.get("authorization"), edited.fields.get("x-own")), ("Bearer of-a-client", "2"))
 
+    def test_a_body_whose_lines_end_in_several_ways_keeps_them(self):
+        body = '--b\r\nContent-Disposition: form-data; name="x"; filename="x.txt"\r\n\r\none\ntwo\n\rthree\r\n--b--\r\n'
+        self.send("POST", "/lines", body, "multipart/form-data; boundary=b")
+        first = self.upstream.one()
+        page = self.tab()
+        for count, (change, into) in enumerate(((None, None), ("two", "2"))):
+            page.go(f"{self.origin}/console#/exchanges")
+            page.until("document.querySelector('.exchange') === null")
+            page.click(".list tbody tr:last-child td.target a", "/lines")
+            page.until_found(".exchange")
+            page.click("button", "Edit and replay")
+            page.until_text("Not all of its lines end alike")
+            if change:
+                field, text = page.run("const one = [...document.querySelectorAll('.replay label')][3].control; return ['#' + one.id, one.value]")
+                page.run("const one = document.querySelector(values[0]); one.value = values[1]; one.dispatchEvent(new Event('input', { bubbles: true }))",
+                         field, text.replace(change, into))
+            page.click(".replay button[type=submit]")
+            again = self.upstream.wait_for(count + 2)[count + 1]
+            page.until_text("Replay of")
+            self.assertTrue(again.ended.wait(20))
+            self.assertEqual(again.body, first.body if change is None else body.replace(change, into).encode())
+
     def test_masked_values_go_with_a_body_that_is_not_edited_and_are_asked_for_in_one_that_is(self):
         parts = b'--b\r\nContent-Disposition: form-data; name="token"\r\n\r\nsecret\r\n--b\r\n' \
                 b'Content-Disposition: form-data; name="x"; filename="x"\r\n\r\n\x00\x01\r\n--b--\r\n'

@@ -1,5 +1,6 @@
 """Routes, uploads and what is tried, in a browser."""
 
+import base64
 import os
 import subprocess
 import tempfile
@@ -291,6 +292,21 @@ class TryTests(TryTestCase):
         self.control(page, "Path", "/orders/9")
         self.control(page, "Route", "photos")
         page.until("document.querySelector('.result').innerText.includes('POST /photos')")
+
+    def test_a_file_s_lines_end_as_they_do_in_it(self):
+        content = '--b\r\nContent-Disposition: form-data; name="x"; filename="x.txt"\r\n\r\none\ntwo\n\rthree\r\n--b--\r\n'
+        page = self.tab("try?route=photos")
+        page.until_text("It becomes application/json")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "body")
+            with open(path, "wb") as file:
+                file.write(content.encode())
+            self.control(page, "Content-Type", "multipart/form-data; boundary=b")
+            root = page.send("DOM.getDocument")["root"]["nodeId"]
+            node = page.send("DOM.querySelector", nodeId=root, selector="input[type=file]")["nodeId"]
+            page.send("DOM.setFileInputFiles", nodeId=node, files=[path])
+            page.until_text("Not all of its lines end alike")
+            page.until_text(base64.b64encode(b"one\ntwo\n\rthree").decode())
 
     def test_a_file_that_is_no_text_is_shown_in_hex(self):
         page = self.tab("try")

@@ -88,6 +88,23 @@ class ReaderTests(ConsoleTestCase):
         for text, line in (("A: b\nnone", 2), (": x", 1)):
             self.assertEqual(self.call("replay", script, text), {"wrong": line})
 
+    def test_an_edited_text_keeps_the_ends_of_its_lines(self):
+        script = "return m.withLineEnds(values[0], values[1], values[2] ?? null)"
+        for original, edited, text in (
+            ("a\r\nb\nc\rd", "a\nb\nc\nd", "a\r\nb\nc\rd"), ("a\r\nb\nc\rd", "a\nB\nc\nd", "a\r\nB\r\nc\rd"), ("a\r\nb\nc\rd", "a\nd", "a\r\nd"),
+            ("a\r\nb\nc\rd", "a\nb\nnew\nc\nd", "a\r\nb\nnew\nc\rd"), ("a\r\nb", "a\nb\nc\nd", "a\r\nb\r\nc\r\nd"), ("a\r\n", "x\ny\n", "x\r\ny\r\n"),
+            ("", "a\nb", "a\nb"), ("a\n\n\r\nb", "a\n\n\nb", "a\n\n\r\nb"), ("a\n\r\nb", "", ""), ("a", "a", "a"),
+        ):
+            self.assertEqual(self.call("readers", script, original, edited), text, (original, edited))
+        self.assertEqual(self.call("readers", script, "", "a\nb\n", "\r\n"), "a\r\nb\r\n")
+        # What nobody has changed is what it was, whatever it was.
+        self.assertEqual(self.call("readers", """const field = document.createElement('textarea'); const wrong = [];
+            for (let number = 0; number < 4 ** 6; number += 1) {
+                const text = [...number.toString(4).padStart(6, '0')].map((digit) => ['\\r', '\\n', 'a', 'b'][digit]).join('');
+                field.value = text;
+                if (m.withLineEnds(text, field.value) !== text) wrong.push(text);
+            } return wrong"""), [])
+
     def test_base64_comes_back(self):
         self.assertTrue(self.call("api", """for (const size of [0, 1, 2, 3, 0x8000, 0x8001, 100000]) {
             const bytes = Uint8Array.from({ length: size }, (_, at) => at * 7 % 256); const back = m.fromBase64(m.toBase64(bytes));

@@ -96,6 +96,39 @@ export function asText(bytes) {
   }
 }
 
+// How lines end: [[text, end], …], the last one without an end.
+function linesOf(text) {
+  const parts = text.split(/(\r\n|\r|\n)/);
+  return parts.filter((_, at) => at % 2 === 0).map((part, at) => [part, parts[2 * at + 1] ?? '']);
+}
+
+// A text that was edited in a field of the page, which has LF for every line end, with the ends of the text that it was: lines before and
+// behind what was changed keep theirs, those between end as the one before them; `first` where there is none.
+export function withLineEnds(original, edited, first = null) {
+  const old = linesOf(original);
+  const rows = edited.split('\n');
+  const isSame = (at, oldAt) => rows[at] === old[oldAt]?.[0];
+  const most = Math.min(old.length, rows.length);
+  let front = 0;
+  while (front < most && isSame(front, front)) front += 1;
+  let back = 0;
+  while (back < most - front && isSame(rows.length - 1 - back, old.length - 1 - back)) back += 1;
+  let end = first ?? (old[0][1] || '\n');
+  return rows.map((row, at) => {
+    if (at === rows.length - 1) return row;
+    const kept = at < front ? old[at][1] : at >= rows.length - back ? old[at - rows.length + old.length][1] : '';
+    end = kept || end;
+    return row + end;
+  }).join('');
+}
+
+// What is to be said of line ends that a field of the page doesn't show.
+export function lineEndsHint(text) {
+  const ends = new Set(linesOf(text).map(([, end]) => end).filter(Boolean));
+  if (ends.size > 1) return 'Not all of its lines end alike: each keeps its end, and a new one ends as the line before it.';
+  return ends.has('\r\n') ? 'Its lines end with CR LF.' : ends.has('\r') ? 'Its lines end with CR.' : '';
+}
+
 // One parameter of a field, as boundary of a Content-Type: a token or a quoted string.
 export function parameter(value, name) {
   const found = new RegExp(`;\\s*${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^;\\s]+))`, 'i').exec(value ?? '');

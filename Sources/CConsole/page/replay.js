@@ -1,6 +1,7 @@
 // Sends an exchange once more, as it was or edited.
 import { post } from './api.js';
 import { h, hint, labelled } from './dom.js';
+import { lineEndsHint, withLineEnds } from './readers.js';
 
 // Recast frames what it sends, and says how it speaks on a connection.
 const framing = ['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'te', 'trailer', 'upgrade'];
@@ -56,13 +57,13 @@ export function replayTools(exchange, open) {
     });
     const body = request.body;
     const isText = body === null || body.size === 0 || body.text !== null;
-    const crlf = isText && /\r\n/.test(body?.text ?? '');
-    const content = h('textarea', { rows: '8', spellcheck: 'false', class: 'code', value: isText ? body?.text ?? '' : '' });
+    const came = isText ? body?.text ?? '' : '';
+    const content = h('textarea', { rows: '8', spellcheck: 'false', class: 'code', value: came });
     const replay = h('button', { type: 'submit', class: 'main' }, 'Send');
     const hints = [
       body && !body.whole && 'Only the beginning of the body is kept: what is sent is what stands here.',
       body?.masked > 0 && 'As it stands here the body goes with what is masked. Where you change it, write values in the place of ***.',
-      crlf && 'Its lines end with CR LF, and do so again when it is sent.',
+      lineEndsHint(came),
     ].filter(Boolean);
     return h('form', { onsubmit: (event) => {
       event.preventDefault();
@@ -74,8 +75,8 @@ export function replayTools(exchange, open) {
       }
       const edited = { method: method.value.trim(), target: target.value.trim(), fields: read.fields };
       // Without a body the edit has the one that Recast keeps, whose masked values nobody here knows.
-      const text = crlf ? content.value.replace(/\r?\n/g, '\r\n') : content.value;
-      if (isText && (text !== (body?.text ?? '') || body?.whole === false)) edited.body = text;
+      const text = withLineEnds(came, content.value);
+      if (isText && (text !== came || body?.whole === false)) edited.body = text;
       send({ id: exchange.id, edit: edited }, [replay]);
     } },
     h('h3', {}, 'Edit and replay'),

@@ -4,7 +4,7 @@ import { bodyView, Marks, offsetView } from './bodies.js';
 import { copyButton, data, h, hint, labelled, later, line, plural, select, size } from './dom.js';
 import { fieldsTable, linkFields } from './fields.js';
 import { about, types } from './options.js';
-import { asText, placeOf } from './readers.js';
+import { asText, lineEndsHint, placeOf, withLineEnds } from './readers.js';
 import * as building from './route.js';
 import { samples } from './samples.js';
 
@@ -15,7 +15,7 @@ export function showTry(main, query) {
   let way = 'route';
   let side = 'request';
   let file = null; // { name, bytes }: a body that isn't text.
-  let isCRLF = false;
+  let taken = ''; // The text that the body was, with its line ends.
   let encodings = [];
   let running = null;
   let lastSaid = '';
@@ -110,11 +110,11 @@ export function showTry(main, query) {
   // The body.
   const body = h('textarea', { rows: '10', class: 'code', spellcheck: 'false', oninput: () => {
     file = null;
+    if (body.value === '') taken = '';
     drawFile();
     soon();
   } });
   const type = h('input', { list: 'types', spellcheck: 'false', autocomplete: 'off', oninput: () => {
-    isCRLF = /^multipart\//i.test(type.value);
     drawFile();
     soon();
   } });
@@ -160,12 +160,14 @@ export function showTry(main, query) {
     lastSaid = text;
   }
 
-  const bytes = () => file?.bytes ?? new TextEncoder().encode(isCRLF ? body.value.replace(/\r?\n/g, '\r\n') : body.value);
+  const written = () => withLineEnds(taken, body.value, /^multipart\//i.test(type.value) ? '\r\n' : null);
+  const bytes = () => file?.bytes ?? new TextEncoder().encode(written());
   function drawFile() {
     body.readOnly = file !== null;
-    fileNote.replaceChildren(file === null ? (isCRLF ? 'Its lines end with CR LF, as those of a multipart body do.' : '')
+    fileNote.replaceChildren(file === null ? lineEndsHint(written())
       : h('span', {}, line(file.name), `, ${size(file.bytes.length)}, is no text and goes as it is. `, h('button', { type: 'button', class: 'small', onclick: () => {
         file = null;
+        taken = '';
         body.value = '';
         picker.value = '';
         drawFile();
@@ -174,9 +176,9 @@ export function showTry(main, query) {
   }
   function takeBytes(name, content) {
     const text = asText(content);
-    file = text === null || text.includes('\r') && !/\r\n/.test(text) ? { name, bytes: content } : null;
-    isCRLF = text !== null && /\r\n/.test(text);
-    body.value = file === null ? text : '';
+    file = text === null ? { name, bytes: content } : null;
+    taken = text ?? '';
+    body.value = taken;
     drawFile();
     soon();
   }
@@ -568,7 +570,7 @@ export function showTry(main, query) {
       offset !== null && file === null && h('button', { type: 'button', class: 'small', onclick: () => {
         const { index } = placeOf(content, offset);
         // A field's own text has one sign for each line end.
-        const at = isCRLF ? index - (new TextDecoder().decode(content).slice(0, index).match(/\r\n/g)?.length ?? 0) : index;
+        const at = index - (new TextDecoder().decode(content).slice(0, index).match(/\r\n/g)?.length ?? 0);
         body.focus();
         // Where the body is cut off there is nothing to select but its last sign.
         if (at >= body.value.length) body.setSelectionRange(Math.max(0, at - 1), at);
