@@ -9,6 +9,7 @@ import unittest
 
 from console_support import ROUTES, ConsoleTestCase
 from harness import FORM, JSON, RECAST, Client
+from lifecycle_support import reload
 
 
 class RouteTests(ConsoleTestCase):
@@ -36,6 +37,25 @@ class RouteTests(ConsoleTestCase):
         page.click("nav a", "Routes")
         page.click("a.button", "New route")
         page.until("document.querySelector('h1')?.innerText === 'New route' && document.activeElement.tagName === 'H1'")
+
+
+class ReloadedRouteTests(ConsoleTestCase):
+    def test_what_a_reload_changes_of_a_route_is_shown(self):
+        page = self.tab("routes")
+        cells = "[...document.querySelectorAll('.routes tbody tr')].map((row) => [row.cells[0].innerText, row.cells[2].innerText].join(' ')).join()"
+        page.until(f"{cells} === 'orders form -> json,photos multipart -> json,to-form json -> form,rest as it is'")
+        with open(self.recast.config, encoding="utf-8") as file:
+            text = file.read()
+        for was, becomes, shown in (
+            ("request: json -> form\n", "request: json -> multipart\n", "orders form -> json,photos multipart -> json,to-form json -> multipart,rest as it is"),
+            ("  - { name: rest", "  - { name: more, match: /more, upstream: app }\n  - { name: rest",
+             "orders form -> json,photos multipart -> json,to-form json -> multipart,more as it is,rest as it is"),
+        ):
+            text = text.replace(was, becomes)
+            with open(self.recast.config, "w", encoding="utf-8") as file:
+                file.write(text)
+            reload(self.recast)
+            page.until(f"{cells} === values[0]", shown)
 
 
 class UploadTests(ConsoleTestCase):
@@ -147,6 +167,19 @@ class TryTests(TryTestCase):
         self.assertTrue(rows)
         page.hover(".result .side .line[data-entry='0']")
         page.until("document.querySelectorAll('.result .lit').length === 3")
+
+    def test_an_address_that_changes_while_the_view_loads_is_heeded(self):
+        page = self.tab("routes")
+        page.until_found(".routes tbody tr")
+        page.run("const send = window.fetch; const held = new Promise((resolve) => { window.letGo = resolve; });"
+                 " window.fetch = async (path, members) => { if (path === '/console/options') await held; return send(path, members); }")
+        page.click("a[aria-label='Try orders']")
+        page.until_found(".trying")
+        page.run("location.hash = '#/try?new'")
+        page.until("document.querySelector('h1').innerText === 'New route'")
+        page.run("window.letGo()")
+        page.until("document.querySelector('.result pre[aria-label=\"The route as YAML\"]') !== null")
+        self.assertIn("name: new-route", page.run("return document.querySelector('.result').innerText"))
 
     def test_each_pair_of_encodings(self):
         page = self.tab("try")

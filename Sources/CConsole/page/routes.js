@@ -49,10 +49,20 @@ export function showRoutes(main) {
       frame.replaceChildren(empty('No routes', h('p', {}, 'The settings have none.')));
       return;
     }
-    const names = routes.map((route) => route.name);
-    if (names.join('\n') !== [...rows.keys()].join('\n')) {
+    // What a reload has changed is drawn anew.
+    const now = new Map(routes.map(({ requests, by_status: answers, ...definition }) => [definition.name, JSON.stringify(definition)]));
+    const isSameList = [...now.keys()].join('\n') === [...rows.keys()].join('\n');
+    for (const route of routes) {
+      const old = rows.get(route.name);
+      if (old?.definition === now.get(route.name)) continue;
+      const made = { ...row(route), definition: now.get(route.name) };
+      rows.set(route.name, made);
+      if (isSameList) old.element.replaceWith(made.element);
+    }
+    if (!isSameList) {
+      const ordered = routes.map((route) => [route.name, rows.get(route.name)]);
       rows.clear();
-      for (const route of routes) rows.set(route.name, row(route));
+      for (const [name, one] of ordered) rows.set(name, one);
       body.replaceChildren(...[...rows.values()].map((one) => one.element));
     }
     for (const route of routes) {

@@ -12,6 +12,7 @@ const mostBytes = 700_000; // In base64 still less than the 1 MiB that Recast ta
 const liveBytes = 64 * 1024; // Bodies up to this are converted while one writes.
 
 export function showTry(main, query) {
+  let asking = query; // What the address said last, which may be before there are lists to choose from.
   let way = 'route';
   let side = 'request';
   let file = null; // { name, bytes }: a body that isn't text.
@@ -626,13 +627,14 @@ export function showTry(main, query) {
       way = 'definition';
       drawWay();
     }
-    update(query);
+    update(asking);
     askRecorded();
   }).catch((fault) => {
     if (fault.status !== 401) result.replaceChildren(h('div', { class: 'problem' }, h('p', { role: 'alert' }, fault.message)));
   });
 
   function update(next) {
+    asking = next;
     const wanted = next.get('route');
     if (!wanted && !next.has('new')) return;
     way = wanted ? 'route' : 'definition';
