@@ -74,6 +74,17 @@ class ReaderTests(ConsoleTestCase):
                               " for (let at = 0; at < values[0].length; at += values[1]) parse(values[0].slice(at, at + values[1])); return seen", text, size)
             self.assertEqual(found, [["exchanges", '{"a":\n1}'], ["more", "{}"], ["message", "2"]], size)
 
+    def test_a_command_goes_to_an_address_that_it_can_speak_to(self):
+        for listen, further, origin in (
+            ("127.0.0.1:8081", {}, "http://127.0.0.1:8081"), ("0.0.0.0:80", {}, "http://127.0.0.1:80"), ("[::]:8080", {}, "http://[::1]:8080"),
+            ("[::1]:8080, 10.0.0.1:80", {}, "http://[::1]:8080"), ("unix:/run/a:1, 10.0.0.1:80", {}, "http://10.0.0.1:80"),
+            ("127.0.0.1:1, 127.0.0.1:2", {"127.0.0.1:1.tls.key": "/k"}, "http://127.0.0.1:2"), ("0.0.0.0:443", {"0.0.0.0:443.tls.key": "/k"}, "https://127.0.0.1:443"),
+            ("127.0.0.1:1, 127.0.0.1:2", {"127.0.0.1:1.serves": "ext_proc"}, "http://127.0.0.1:2"),
+            ("127.0.0.1:1, 127.0.0.1:2", {"127.0.0.1:1.http": "2"}, "http://127.0.0.1:2"), ("unix:/run/recast.sock, systemd:web", {}, "http://127.0.0.1:8080"),
+        ):
+            settings = [{"key": f"listen.{key}", "value": value} for key, value in further.items()] + [{"key": "listen", "value": listen}]
+            self.assertEqual(self.call("api", "return m.originOf(values[0])", settings), origin, listen)
+
     def test_units(self):
         for value, text in ((0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (16 << 10, "16 KiB"), (102_400, "100 KiB"), (1_048_575, "1 MiB"),
                             (200 << 20, "200 MiB"), (5 << 40, "5 TiB"), (None, "–")):

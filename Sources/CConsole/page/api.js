@@ -163,12 +163,20 @@ export function eventParser(emit) {
   };
 }
 
-// Where Recast listens, as a client on this machine writes it.
-export async function listenAddress() {
-  const { settings } = await get('/config');
-  const found = settings.find((one) => /^listen(\[0\]|\.0)?(\.address)?$/.test(one.key))?.value ?? '127.0.0.1:8080';
-  return found.split(',')[0].trim().replace(/^(0\.0\.0\.0|\[::\]|\*)?:(\d+)$/, '127.0.0.1:$2');
+// Where a client on this machine finds Recast, as the beginning of a URL, by the settings as `/config` tells them: what curl speaks without
+// further options goes before TLS and what takes HTTP/2 alone. The usual address where there is none of HTTP.
+export function originOf(settings) {
+  const value = (key) => settings.find((one) => one.key === key)?.value;
+  const all = (value('listen') ?? '').split(',').map((address) => address.trim())
+    .filter((address) => /:\d+$/.test(address) && !/^(unix|systemd):/.test(address) && value(`listen.${address}.serves`) === undefined)
+    .map((address) => {
+      const isSecured = settings.some((one) => one.key.startsWith(`listen.${address}.tls.`));
+      const host = address.replace(/^(0\.0\.0\.0|\*)?:(\d+)$/, '127.0.0.1:$2').replace(/^\[::\]:/, '[::1]:');
+      return { url: `${isSecured ? 'https' : 'http'}://${host}`, isPlain: !isSecured && value(`listen.${address}.http`) !== '2' };
+    });
+  return (all.find((one) => one.isPlain) ?? all[0])?.url ?? 'http://127.0.0.1:8080';
 }
+export const listenOrigin = async () => originOf((await get('/config')).settings);
 
 // Base64 to bytes, and back.
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));

@@ -1,5 +1,5 @@
 // The first view: exchanges as they come, and one of them.
-import { follow, get, listenAddress } from './api.js';
+import { follow, get, listenOrigin } from './api.js';
 import { clock, command, count, data, duration, empty, h, labelled, later, line, plural, select, size, statusClass, unseen } from './dom.js';
 import { load, makeDetail } from './detail.js';
 
@@ -297,11 +297,11 @@ export function showExchanges(main, query, setLink) {
     const place = h('div', {});
     const show = (text) => place.replaceChildren(command(text));
     show('curl -d a=1 http://127.0.0.1:8080/');
-    Promise.all([listenAddress(), get('/console/routes')]).then(([host, list]) => {
+    Promise.all([listenOrigin(), get('/console/routes')]).then(([origin, list]) => {
       const route = list.routes.find((one) => one.request) ?? list.routes[0];
       const path = (route?.match?.path ?? '/').replace(/\{[^}]*\}|\*+/g, '1');
       const isJSON = /^json/.test(route?.request ?? '');
-      show(`curl ${isJSON ? '--json \'{"user":{"name":"Ada"}}\'' : '-d \'user[name]=Ada\''} http://${host}${path}`);
+      show(`curl ${isJSON ? '--json \'{"user":{"name":"Ada"}}\'' : '-d \'user[name]=Ada\''} ${origin}${path}`);
     }).catch(() => { /* The address that is shown is the usual one. */ });
     return empty('No exchange yet', h('p', {}, 'Send a request through Recast, and it stands here:'), place,
       h('p', {}, 'Or see what a route makes of a body without sending one: ', h('a', { href: '#/try' }, 'Try it'), '. Or build one: ',

@@ -1,5 +1,5 @@
 // Requests whose bodies are on their way, as /transfers tells of them.
-import { follow, listenAddress } from './api.js';
+import { follow, listenOrigin } from './api.js';
 import { command, data, duration, empty, h, hint, line, newId, plural, size } from './dom.js';
 
 const mostEnded = 10;
@@ -11,9 +11,9 @@ export function showUploads(main, query, setLink) {
   const endedTitle = h('h2', { hidden: true }, 'Ended while you looked');
   const note = hint();
   const nothing = empty('No upload is on its way', h('p', {}, 'A request stands here while its body comes in. One that takes a while:'));
-  const slow = (host) => command(`head -c 200M /dev/zero | curl --limit-rate 10M -T - http://${host}/`);
-  nothing.append(slow('127.0.0.1:8080'));
-  listenAddress().then((host) => nothing.lastChild.replaceWith(slow(host)), () => { /* The address that is shown is the usual one. */ });
+  const slow = (origin) => command(`head -c 200M /dev/zero | curl --limit-rate 10M -T - ${origin}/`);
+  nothing.append(slow('http://127.0.0.1:8080'));
+  listenOrigin().then((origin) => nothing.lastChild.replaceWith(slow(origin)), () => { /* The address that is shown is the usual one. */ });
   nothing.hidden = true;
   main.replaceChildren(h('section', { class: 'page' }, h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Uploads'), note),
     list, nothing, endedTitle, ended));
