@@ -451,6 +451,24 @@ class ConsoleTests(ConsoleTestCase):
         self.assertEqual((again.method, again.target, again.body), (sent.method, sent.target, sent.body))
         self.assertEqual(again.fields.get("x-quote"), sent.fields.get("x-quote"))
 
+    def test_the_command_is_the_same_request_also_where_curl_would_add_to_it(self):
+        for number, (method, target, body) in enumerate((
+            ("HEAD", "/plain/head", None), ("GET", "/plain/bare", None), ("POST", "/plain/untyped", "a=1"), ("OPTIONS", "*", None),
+        )):
+            with self.subTest(method):
+                length = "" if body is None else f"Content-Length: {len(body)}\r\n"
+                with Client(self.recast.port) as client:
+                    client.send(f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1:{self.recast.port}\r\nX-Request-Id: bare-{number}\r\n{length}\r\n"
+                                + (body or ""))
+                    client.response(method)
+                first = self.console.find(f"bare-{number}")
+                command = first["curl"].replace(f"bare-{number}", f"copied-{number}")
+                subprocess.run(["sh", "-c", command], check=True, capture_output=True, timeout=DEADLINE)
+                again = self.console.find(f"copied-{number}")
+                came, copied = ((each["client"]["request"]["line"], [field["name"].lower() for field in each["client"]["request"]["fields"]],
+                                 (each["client"]["request"]["body"] or {}).get("text")) for each in (first, again))
+                self.assertEqual(came, copied)
+
     def test_routes_come_with_what_they_have_done(self):
         def count(name):
             route, = (route for route in self.console.json("/console/routes")["routes"] if route["name"] == name)
@@ -539,6 +557,25 @@ class LongBodyTests(ConsoleTestCase):
                 text = json.dumps(shown)
                 self.assertNotIn("secret-1", text)
                 self.assertEqual([shown[side]["request"]["body"]["hidden"] is not None for side in ("client", "upstream")], [is_hidden] * 2)
+
+
+class LongCommandTests(ConsoleTestCase):
+    routes = ROUTES
+    console_settings = "{ body: 64KiB }"
+
+    def test_a_body_that_no_argument_of_a_command_can_be_is_a_file(self):
+        longest = 30 * 1024
+        for size in (longest - 1, longest, longest + 1):
+            # A quotation mark takes the most room.
+            body = "'" * size
+            _, found = self.exchange("POST", "/plain/long", body.encode(), "text/plain")
+            self.assertEqual(found["curl"].endswith(" --data-binary @body"), size > longest, size)
+            if size > longest:
+                continue
+            count = len(self.upstream.requests)
+            subprocess.run(["sh", "-c", f"{found['curl']} --connect-to ::127.0.0.1:{self.recast.port}"],
+                           check=True, capture_output=True, timeout=DEADLINE)
+            self.assertEqual(self.upstream.wait_for(count + 1)[count].body, body.encode())
 
 
 class ConsoleReloadTests(reload_tests.ReloadTestCase):

@@ -110,7 +110,7 @@ export function makeDetail(exchange, { address, close, open, summary }) {
         exchange.curl && copyButton(() => exchange.curl, 'Copy as curl'), tools.buttons,
         h('button', { type: 'button', class: 'small close', onclick: close }, 'Close'))),
     tools.panel,
-    exchange.curl?.endsWith('@body') && hint('The body is no text, or not all of it is kept: the command sends a file that is called body.'),
+    exchange.curl?.endsWith('@body') && hint('The body is no text, is long, or not all of it is kept: the command sends a file that is called body.'),
     problemView(exchange, problem),
     h('dl', { class: 'facts' }, facts(exchange, address).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))),
     request, answer,

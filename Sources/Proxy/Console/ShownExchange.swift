@@ -362,6 +362,9 @@ struct ShownMessage {
         secrets += body.values
     }
 
+    /// Bytes of a body that is an argument of a command: Linux takes less than 128 KiB, and a quotation mark is four bytes.
+    private static let argumentLimit = 30 * 1024
+
     /// Bytes of the body that are looked through.
     var count: Int { bytes.count }
 
@@ -391,19 +394,27 @@ struct ShownMessage {
         guard words.count >= 2 else { return nil }
         let host = head.value(of: "host") ?? (port > 0 ? "127.0.0.1:\(port)" : "localhost")
         let target = String(words[1])
-        let url = target.hasPrefix("/") ? "\(isSecure ? "https" : "http")://\(host)\(target)" : target
+        let origin = "\(isSecure ? "https" : "http")://\(host)"
+        let url = target.hasPrefix("/") ? origin + target : target == "*" ? origin : target
         func quoted(_ text: String) -> String {
             "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
         }
-        var command = ["curl", "--globoff", "--path-as-is", "-X", quoted(String(words[0])), quoted(url)]
+        // With -X HEAD curl would wait for content.
+        let method = words[0] == "HEAD" && size == 0 ? ["--head"] : ["-X", quoted(String(words[0]))]
+        let form = target == "*" ? ["--request-target", quoted(target)] : []
+        var command = ["curl", "--globoff", "--path-as-is"] + method + form + [quoted(url)]
         let own = ["host", "content-length", "transfer-encoding", "connection", "expect"]
         for field in head.fields where !own.contains(field.name.lowercased()) {
             // curl leaves a field out that has no value, unless a semicolon stands in the colon's place.
             let line = field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
             command += ["-H", quoted(line)]
         }
+        // What curl would add of its own: a colon without a value says no.
+        let added = ["Accept", "User-Agent"] + (size > 0 ? ["Content-Type"] : [])
+        for name in added where head.value(of: name.lowercased()) == nil { command += ["-H", quoted("\(name):")] }
         if size > 0 {
-            let text = isWhole && coding == nil ? self.text : nil
+            let isShort = bytes.count <= Self.argumentLimit
+            let text = isWhole && isShort && coding == nil ? self.text : nil
             command += text.map { ["--data-raw", quoted($0)] } ?? ["--data-binary", "@body"]
         }
         return command.joined(separator: " ")
