@@ -1,13 +1,14 @@
 """Ends that come right behind what was sent: whole answers in front of an upload's end, and connections that close at once."""
 
 import json
+import signal
 import socket
 import threading
 
 from harness import DEADLINE, FORM, JSON, Recast, Upstream
-from http2_client import END_HEADERS, END_STREAM, HEADERS, HTTP2Client, block, frame
+from http2_client import END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, HTTP2Client, block, frame
 from http2_upstream_support import ROUTES, HTTP2ServerTestCase, repeat
-from lifecycle_support import wait_until
+from lifecycle_support import DrainTestCase, wait_until
 
 
 class EarlyAnswerTests(HTTP2ServerTestCase):
@@ -163,3 +164,23 @@ class ClosedBehindTests(HTTP2ServerTestCase):
                         client.shutdown(socket.SHUT_WR)
                         self.assertEqual(client.recv(12), b"HTTP/1.1 200", (path, framing))
                     self.assertEqual(server.requests[-1].body.rstrip(b"\r\n ") == came, True, (path, framing))
+
+
+class DelayTests(DrainTestCase):
+    def test_a_connection_that_is_made_in_the_delay_hears_of_the_end_with_its_first_request(self):
+        """A client of gRPC waits for SETTINGS before it sends, and sends nothing where GOAWAY came with them."""
+        recast = self.start(workers=1, settings="drain_delay: 2s\n")
+        recast.process.send_signal(signal.SIGTERM)
+        wait_until("it drains", lambda: "draining" in recast.error_text())
+        with HTTP2Client(recast.port) as client, HTTP2Client(recast.port) as silent:
+            client.until(lambda: client.server_settings)
+            client.pause()
+            self.assertEqual(client.goaways, [])
+            stream = client.request()
+            self.assertEqual(client.response(stream).status, 200)
+            client.until(lambda: client.goaways)
+            self.assertEqual(client.rest(), NO_ERROR)
+            self.assertEqual(client.goaways, [(LAST_OF_ALL, NO_ERROR), (stream, NO_ERROR)])
+            # One that never asks keeps nothing from ending.
+            self.assertEqual(silent.rest(), NO_ERROR)
+        self.assertEqual(recast.process.wait(DEADLINE), 0)

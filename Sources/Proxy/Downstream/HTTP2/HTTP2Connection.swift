@@ -133,7 +133,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
         pace.rates = .none
         awaitRequest(within: worker.clientTimes.head)
-        if worker.isDraining { announceEnd() }
+        // In `drain_delay` the first request says so: a client that hears of the end before it has sent one, as one of gRPC that waits for
+        // SETTINGS does, would send none here, and may know no other place yet.
+        if worker.isClosingIdle { announceEnd() }
         worker.counters.http2.connections += 1
         schedule()
     }
