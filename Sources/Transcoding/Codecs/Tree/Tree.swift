@@ -303,7 +303,7 @@ package struct Tree: ~Copyable {
         if record.parent != Tree.none, records[Int(record.parent)].kind.hasNames,
             Int(records[Int(record.parent)].count) > TreeIndex.threshold
         {
-            enter(new)
+            enter(new, inPlaceOf: old)
         }
         if root == old { root = new }
     }

@@ -77,6 +77,23 @@ extension Tree {
         index.used += 1
     }
 
+    /// Makes `node` known to the index, which has taken the place and name of `old`. It takes that one's slot too, or each value of
+    /// a name that comes again and again would leave one that all later look-ups of it step over.
+    internal mutating func enter(_ node: Node, inPlaceOf old: Node) {
+        let mask = index.slots.count - 1
+        if mask > 0 {
+            var slot = index.hash(records[Int(node)].parent, name(node)) & mask
+            while index.slots[slot] != Tree.none {
+                if index.slots[slot] == old {
+                    index.slots[slot] = node
+                    return
+                }
+                slot = (slot + 1) & mask
+            }
+        }
+        enter(node)
+    }
+
     /// Makes the members known to the index that C's loops have put behind the first `first` nodes: below others that they have put
     /// there, and below `parent`, which had `count` members before.
     internal mutating func enterMembers(from first: Int, below parent: Node, afterFirst count: Int) {
