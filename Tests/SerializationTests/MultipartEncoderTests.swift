@@ -34,6 +34,14 @@ struct MultipartEncoderTests {
             "Content-Disposition: form-data; name=\"f\"; filename=\"d/ü'%.txt\"; "
                 + "filename*=UTF-8''d%2F%C3%BC%27%25.txt\r\nContent-Type: a/b\r\n\r\n"
         ),
+        (
+            Part(name: "f", isFile: true, filename: "ü\r\n\".txt", mediaType: "a/b"),
+            "Content-Disposition: form-data; name=\"f\"; filename=\"ü%0D%0A%22.txt\"\r\nContent-Type: a/b\r\n\r\n"
+        ),
+        (
+            Part(name: "f", isFile: true, filename: "ü\t", mediaType: "a/b"),
+            "Content-Disposition: form-data; name=\"f\"; filename=\"ü\t\"; filename*=UTF-8''%C3%BC%09\r\nContent-Type: a/b\r\n\r\n"
+        ),
         (Part(name: "a\tb"), "Content-Disposition: form-data; name=\"a\tb\"\r\n\r\n"),
         (
             Part(
@@ -89,6 +97,10 @@ struct MultipartEncoderTests {
             Part(
                 name: "f", isFile: true, filename: "\r\nX: y\r\n\r\n", mediaType: "a/b; c=\"d\"",
                 otherFields: [.init("X-A", "1 \t é"), .init("X-A", "")])
+        ],
+        [
+            Part(name: "f", isFile: true, filename: "é\r\nX: y\n", mediaType: "a/b"),
+            Part(name: "\r\n", isFile: true, filename: "é\r"),
         ],
         [Part(name: "j", content: "{\"a\":1}", mediaType: "application/json; charset=utf-8")],
     ]

@@ -231,27 +231,33 @@ extension Multipart.Encoder {
         }
     }
 
-    /// Writes `filename*` where the name isn't ASCII: all but what no URI escapes either is escaped (RFC 8187 §3.2.1).
+    /// Writes `filename*` where it is wanted: all but what no URI escapes either is escaped (RFC 8187 §3.2.1).
     private mutating func writeExtended(_ filename: Span<UInt8>) {
-        var at = 0
-        while at < filename.count, filename[at] < 0x80 { at += 1 }
-        guard at < filename.count else { return }
+        guard Self.wantsExtended(filename) else { return }
         let before = output.count
         output.append("; filename*=UTF-8''")
         output.append(percentEncoding: filename, keeping: .unreserved, plusForSpace: false)
         filenameGrowth += output.count - before
     }
 
-    /// The bytes that `writeExtended` writes.
-    internal static func extendedLength(_ filename: Span<UInt8>) -> Int {
-        var length = "; filename*=UTF-8''".utf8.count
+    /// Whether `filename*` says more than `filename`, as where the name isn't ASCII. Not where it has a line end or another control:
+    /// whoever decodes it would have that in the name, while `filename` has it escaped, and our own reader refuses it.
+    private static func wantsExtended(_ filename: Span<UInt8>) -> Bool {
         var isASCII = true
         for at in filename.indices {
             let byte = filename[at]
+            if byte < 0x20 && byte != ASCII.tab || byte == 0x7F { return false }
             if byte >= 0x80 { isASCII = false }
-            length += ByteSet.unreserved.contains(byte) ? 1 : 3
         }
-        return isASCII ? 0 : length
+        return !isASCII
+    }
+
+    /// The bytes that `writeExtended` writes.
+    internal static func extendedLength(_ filename: Span<UInt8>) -> Int {
+        guard wantsExtended(filename) else { return 0 }
+        var length = "; filename*=UTF-8''".utf8.count
+        for at in filename.indices { length += ByteSet.unreserved.contains(filename[at]) ? 1 : 3 }
+        return length
     }
 
     /// Writes text that stands in quotes. With `joinsLineEnds` each CR, LF and CRLF is written as CRLF.
