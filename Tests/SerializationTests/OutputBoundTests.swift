@@ -122,6 +122,20 @@ struct OutputBoundTests {
     }
 
     @Test(
+        "behind a multipart body stand fewer bytes than Werkzeug takes, however long it is",
+        arguments: [BodyEncoding.multipart, .form, .json], [14, 16, 40, 100, 4096])
+    func epilogue(input: BodyEncoding, mebibytes: Int) throws {
+        let types: [BodyEncoding: String] = [
+            .multipart: "multipart/form-data; boundary=b", .form: "application/x-www-form-urlencoded",
+            .json: "application/json",
+        ]
+        let made = try Conversion.make(plan: plan(input, .multipart), contentType: types[input, default: ""])
+        let length = mebibytes << 20
+        let more = try #require(made.outputBound(ofBody: length)) - length
+        #expect(more > 0 && more < 500_000 - 65_536)
+    }
+
+    @Test(
         "there is none for what can't be padded, nor for texts in charsets that grow",
         arguments: [BodyEncoding.form, .text, .raw, .bplist])
     func unbounded(_ output: BodyEncoding) throws {

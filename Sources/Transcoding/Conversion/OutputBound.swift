@@ -9,7 +9,8 @@ extension Conversion {
     /// `consumedCount` were fed; nil where no bound is close enough to be of use.
     ///
     /// What grows by structure (delimiters, names, base64, what a map adds) is counted at its most. What grows by rare
-    /// escapes in texts and names has an allowance, a 32nd of `length` but 64 KiB to 1 MiB: a body that needs more comes out longer
+    /// escapes in texts and names has an allowance, a 32nd of `length` but 64 KiB to 1 MiB, or to 384 KiB where a multipart body comes out,
+    /// in which names alone grow: a body that needs more comes out longer
     /// than the bound says, and a caller that relied on it has to refuse the body then.
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
@@ -42,8 +43,11 @@ private struct OutputBound {
 
     /// Bytes of a body beyond which no bound is told, 256 TiB: below it all sums are numbers.
     static let longest = 1 << 48
-    /// Bytes that texts and names may grow by escapes: a thirty-second of the body, at least 64 KiB and at most 1 MiB.
-    static func allowance(for length: Int) -> Int { min(max(length / 32, 64 * 1024), 1024 * 1024) }
+    /// Bytes that texts and names may grow by escapes: a thirty-second of the body, at least 64 KiB and at most 1 MiB, of a multipart body
+    /// 384 KiB: there names alone grow, and Werkzeug refuses more than 500,000 bytes behind the closing delimiter.
+    static func allowance(for length: Int, isDocument: Bool) -> Int {
+        min(max(length / 32, 64 * 1024), isDocument ? 1024 * 1024 : 384 * 1024)
+    }
     /// Filenames that are counted as written twice: their growth is some 32 KiB, in effect a constant that only bodies near their
     /// end and low limits of parts fall below. A limit of a thousand files times what a name may grow would be padding of half the
     /// body for each upload of 300 KiB; what is more takes of the allowance.
@@ -73,7 +77,7 @@ private struct OutputBound {
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
         let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
-        let allowance = Self.allowance(for: length)
+        let allowance = Self.allowance(for: length, isDocument: isDocument)
         var filenames = 0
         if plan.writesCameFilenames(from: input) {
             filenames = min(coming, Self.filenamesWrittenTwice) * FileRule.Filename.usualGrowth
@@ -102,7 +106,9 @@ private struct OutputBound {
         let begun = Double(max(1, conversion.consumedCount))
         let expected = Int(min(Double(conversion.accounting.parts) / begun * Double(length), 1e15))
         let allowed = allowed(by: plan, from: input)
-        return expected > allowed && structure(of: plan, from: input, count: expected) > allowance(for: length)
+        return expected > allowed
+            && structure(of: plan, from: input, count: expected)
+                > allowance(for: length, isDocument: conversion.padding == .spaces)
     }
 
     /// Whether a body of that encoding has a limit of fields or parts, as forms and multipart bodies do.
