@@ -46,7 +46,7 @@ import Testing
             ("connections: { total: \"${env:SECRET}\" }", "2:23: \"total\" is a whole number, not \"${env:SECRET}\""),
             (
                 "admin: ${env:SECRET}",
-                "2:8: \"admin\": \"${env:SECRET}\" has no port: write HOST:PORT, as in 127.0.0.1:8080, [::1]:8080 or "
+                "2:8: \"admin\": \"${env:SECRET}\" has no port: write HOST:PORT, as in 127.0.0.1:8080, \"[::1]:8080\" or "
                     + "unix:/run/recast.sock; or off for no admin port"
             ),
             (

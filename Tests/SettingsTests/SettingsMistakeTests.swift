@@ -31,7 +31,7 @@ import Testing
             ),
             (
                 "version: 1\nadmin: localhost",
-                "2:8: \"admin\": \"localhost\" has no port: write HOST:PORT, as in 127.0.0.1:8080, [::1]:8080 or "
+                "2:8: \"admin\": \"localhost\" has no port: write HOST:PORT, as in 127.0.0.1:8080, \"[::1]:8080\" or "
                     + "unix:/run/recast.sock; or off for no admin port"
             ),
             ("version: 1\nlog: text", "2:6: \"log\" is a mapping of keys to values, not a single value"),
@@ -104,7 +104,7 @@ import Testing
             ("127.0.0.1:65536", "\"65536\" is no port from 0 to 65535: write HOST:PORT, "),
             ("127.0.0.1:080", "\"080\" is no port from 0 to 65535: write HOST:PORT, "),
             ("127.0.0.01:80", "\"127.0.0.01\" is no address to listen on: write one, "),
-            ("::1:80", "an IPv6 address stands in brackets, as in [::1]:8080"),
+            ("::1:80", "an IPv6 address stands in brackets and, in YAML, in quotes, as in \"[::1]:8080\""),
             ("\"[::1::2]:80\"", "\"[::1::2]\" is no IPv6 address"),
             ("\"[1:2:3:4:5:6:7]:80\"", "\"[1:2:3:4:5:6:7]\" is no IPv6 address"),
             ("\"[::1]\"", "\"[::1]\" has no port: write HOST:PORT, "),

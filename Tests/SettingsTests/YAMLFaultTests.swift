@@ -59,9 +59,61 @@ import Testing
                 "routes:\n  - { name: a, match: /a\n  - { name: b }\n",
                 "6:5: the { of line 5 is not closed before this: a comma parts its elements, and } ends them"
             ),
+            (
+                "routes:\n  - { name: a, request: json -> form(dialect: php) }\n",
+                "5:45: a value with a colon and a space in it is read as a key: put it in quotes, or a comma is missing before the key"
+            ),
+            (
+                "routes:\n  - { name: a,\n      match: /a\n      upstream: app }\n",
+                "7:15: a value with a colon and a space in it is read as a key: put it in quotes, or a comma is missing before the key"
+            ),
+            (
+                "routes:\n  - { name: a, match: /a/{id}, upstream: app }\n",
+                "5:26: a value with { in it, within { } or [ ], is read as two: put it in quotes"
+            ),
+            (
+                "routes:\n  - { name: a, match: /a, rewrite: /b/${path.id} }\n",
+                "5:40: a value with { in it, within { } or [ ], is read as two: put it in quotes"
+            ),
+            (
+                "admin: [::1]:9901\n",
+                "4:8: an address in brackets is a list in YAML: put it in quotes, as in \"[::1]:8080\""
+            ),
+            (
+                "admin: [2001:db8::1]:9901\n",
+                "4:8: an address in brackets is a list in YAML: put it in quotes, as in \"[::1]:8080\""
+            ),
+            (
+                "upstreams: { app: [fe80::1]:3000 }\n",
+                "4:19: an address in brackets is a list in YAML: put it in quotes, as in \"[::1]:8080\""
+            ),
+            (
+                "workers:2\nroutes:\n  - { name: a }\n",
+                "4:8: a space is missing behind this colon: a key ends in a colon and a space, as in key: value"
+            ),
+            (
+                "routes:\n  - name: a\n    match:/a\n    upstream: app\n",
+                "6:10: a space is missing behind this colon: a key ends in a colon and a space, as in key: value"
+            ),
+            (
+                "routes:\n  - name:a\n    match: /a\n    upstream: app\n",
+                "5:9: a space is missing behind this colon: a key ends in a colon and a space, as in key: value"
+            ),
+            (
+                "routes:\n  - name: a\n    match: /a\n    upstream:app\n",
+                "7:13: a space is missing behind this colon: a key ends in a colon and a space, as in key: value"
+            ),
         ])
     func places(text: String, mistake: String) {
         #expect(SettingsTestFile.mistakes(Self.head + text) == [mistake])
+    }
+
+    @Test("in the first line, too")
+    func firstLine() {
+        #expect(
+            SettingsTestFile.mistakes("version:1\nlisten: 127.0.0.1:8080\n") == [
+                "1:8: a space is missing behind this colon: a key ends in a colon and a space, as in key: value"
+            ])
     }
 
     @Test("a tab where one may be, and quotes that are closed, are blamed for nothing")

@@ -25,7 +25,10 @@ struct YAMLFault {
         let line =
             lines.indices.contains(position.line - 1) ? lines[position.line - 1] : Substring.UnicodeScalarView()
         let rest = line.dropFirst(max(0, position.column - 1))
-        if context?.contains("an alias") == true || problem.contains("undefined alias") {
+        if let column = Self.bracketedAddress(in: line) {
+            self.position.column = column
+            message = "an address in brackets is a list in YAML: put it in quotes, as in \"[::1]:8080\""
+        } else if context?.contains("an alias") == true || problem.contains("undefined alias") {
             if let start { self.position = start }
             message =
                 "a value that begins with * is an alias in YAML: put it in quotes; a path that takes all is \"/*\""
@@ -37,6 +40,11 @@ struct YAMLFault {
                 sign == "\t"
                 ? "a tab stands here: YAML takes spaces only"
                 : "a value can't begin with \(sign) in YAML: put it in quotes"
+        } else if problem.hasPrefix("mapping values") || problem.contains("expected ':'"),
+            let missing = Self.colonWithoutSpace(in: lines, from: start?.line ?? position.line - 1, to: position.line)
+        {
+            self.position = missing
+            message = "a space is missing behind this colon: a key ends in a colon and a space, as in key: value"
         } else if problem.hasPrefix("mapping values") {
             message = Self.misplacedKey(line, column: position.column)
         } else if let start, context?.contains("block collection") == true || problem.contains("'-' indicator") {
@@ -48,6 +56,12 @@ struct YAMLFault {
             message =
                 "this \(open.sign) is not closed before the text ends: a comma parts its elements, and "
                 + "\(open.sign == "[" ? "]" : "}") ends them"
+        } else if context?.contains("flow") == true, rest.first == ":" {
+            message = "\(Self.unquoted), or a comma is missing before the key"
+        } else if context?.contains("flow") == true, let sign = rest.first, sign == "{" || sign == "[",
+            let before = line.prefix(max(0, position.column - 1)).last, !" ,[{".unicodeScalars.contains(before)
+        {
+            message = "a value with \(sign) in it, within { } or [ ], is read as two: put it in quotes"
         } else if let start, context?.contains("flow") == true {
             let sign = context?.contains("sequence") == true ? "[" : "{"
             message =
@@ -142,6 +156,51 @@ struct YAMLFault {
         return isAlone
             ? "this key stands deeper than those before it: the keys of one mapping begin in one column, and what is in it "
                 + "stands behind a line that ends in a colon"
-            : "a value with a colon and a space in it is read as a key: put it in quotes"
+            : unquoted
+    }
+
+    private static let unquoted = "a value with a colon and a space in it is read as a key: put it in quotes"
+
+    /// Where an address in brackets begins, with the colon of a port behind it, as `[::1]:80` outside of quotes: its column.
+    private static func bracketedAddress(in line: Substring.UnicodeScalarView) -> Int? {
+        var open: Int?
+        var colons = 0
+        var before: Unicode.Scalar = " "
+        for (column, sign) in line.enumerated() {
+            if sign == ":", before == "]", open != nil, colons > 1 { return open }
+            if sign == "[" {
+                (open, colons) = (before == "\"" || before == "'" ? nil : column + 1, 0)
+            } else if sign == ":" {
+                colons += 1
+            } else if sign != "]", !(sign.value < 128 && sign.properties.isASCIIHexDigit) {
+                open = nil
+            }
+            before = sign
+        }
+        return nil
+    }
+
+    /// The first colon behind a word that begins a line, without the space that would make a key of it.
+    private static func colonWithoutSpace(
+        in lines: [Substring.UnicodeScalarView], from first: Int, to last: Int
+    ) -> SettingsNode.Position? {
+        for (index, line) in lines.enumerated() where index + 1 >= first && index + 1 <= last {
+            var word = line.drop { $0 == " " }
+            let isElement = word.prefix(2).elementsEqual("- ".unicodeScalars)
+            if isElement { word = word.dropFirst(2).drop { $0 == " " } }
+            guard let colon = word.firstIndex(where: { $0 == ":" || $0 == " " }), word[colon] == ":",
+                colon != word.startIndex
+            else { continue }
+            let next = word.index(after: colon)
+            guard next != word.endIndex, word[next] != " ", word[next] != "\r" else { continue }
+            // Addresses in a list have a colon with a port behind it.
+            if isElement, word[next].properties.numericType != nil { continue }
+            let name = String(String.UnicodeScalarView(word[..<colon]))
+            guard !["http", "https", "unix", "systemd"].contains(name),
+                name.unicodeScalars.allSatisfy({ $0.properties.isAlphabetic || $0 == "_" })
+            else { continue }
+            return .init(line: index + 1, column: line.distance(from: line.startIndex, to: colon) + 1)
+        }
+        return nil
     }
 }

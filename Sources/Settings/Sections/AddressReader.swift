@@ -12,7 +12,7 @@ enum AddressReader {
             else { throw AddressFault(reason: "systemd: is followed by the name of a socket, as in systemd:web") }
             return .systemd(name: name)
         }
-        let example = "as in 127.0.0.1:8080, [::1]:8080 or unix:/run/recast.sock"
+        let example = "as in 127.0.0.1:8080, \"[::1]:8080\" or unix:/run/recast.sock"
         let (host, port) = try split(text, ports: 0...65535, example: example)
         if host == "localhost" { return .tcp(host: "127.0.0.1", port: port) }
         guard host.contains(":") || isIPv4(host) else {
@@ -75,7 +75,8 @@ enum AddressReader {
             host = String(host.dropFirst().dropLast())
             guard isIPv6(host) else { throw AddressFault(reason: "\"[\(host)]\" is no IPv6 address") }
         } else if host.contains(":") {
-            throw AddressFault(reason: "an IPv6 address stands in brackets, as in [::1]:8080")
+            throw AddressFault(
+                reason: "an IPv6 address stands in brackets and, in YAML, in quotes, as in \"[::1]:8080\"")
         }
         guard !host.isEmpty else {
             throw AddressFault(reason: "\"\(text)\" has no host: write HOST:PORT, \(example)")
