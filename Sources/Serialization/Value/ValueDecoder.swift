@@ -152,7 +152,7 @@ private final class DecodedDocument {
     fileprivate var takesLoneValues: Bool
     /// Whether what is `collected` was a set of a `Value`; in a form it is an array.
     private let setsAreCollected: Bool
-    /// The steps of all coding paths of values whose decoding has begun and not ended.
+    /// The steps of all coding paths. They stay: a type may keep its decoder, and read from it when others have been decoded since.
     private var steps: [Step] = []
 
     /// The path of the document's root.
@@ -207,10 +207,7 @@ private final class DecodedDocument {
         if !hasTransform, Scalar.holds(T.self) {
             return try scalar(type, node) { parent.child(node, name(), keyType) }
         }
-        let count = steps.count
-        let made = try decode(type, of: parent.child(node, name(), keyType))
-        while steps.count > count { steps.removeLast() }
-        return made
+        return try decode(type, of: parent.child(node, name(), keyType))
     }
 
     /// Decodes one value: what the document holds for itself, or else what the type makes of it.

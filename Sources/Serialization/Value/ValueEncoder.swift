@@ -107,7 +107,7 @@ internal final class EncodedDocument {
     fileprivate let userInfo: [CodingUserInfoKey: any Sendable]
     /// How dates, sets and numbers are written; nil on the way to a `Value`, which has them all.
     fileprivate let spelling: ValueSpelling?
-    /// The steps of all coding paths of values whose encoding has begun and not ended.
+    /// The steps of all coding paths. They stay: a type may keep its encoder and use it when others have been encoded since.
     private var steps: [Step] = []
 
     fileprivate static var depthLimit: Int { 128 }
@@ -182,9 +182,7 @@ internal final class EncodedDocument {
         for value: T, from parent: Int32, _ name: TextRange, _ keyType: (any CodingKey.Type)?
     ) throws -> Tree.Node {
         let node = try tree.makeNode(.keyed)
-        let count = steps.count
         try encode(value, into: node, at: step(from: parent, name, keyType))
-        while steps.count > count { steps.removeLast() }
         return node
     }
 

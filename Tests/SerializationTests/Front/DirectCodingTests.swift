@@ -168,6 +168,61 @@ struct DirectCodingTests {
         #expect(try text(ValueEncoder().encode(row, as: .json)) == #"{"a":[1,{"x":["y"]}],"super":{}}"#)
     }
 
+    /// Decodes itself later, as types do whose kind is known only when others have been read.
+    struct Postponed: Decodable {
+        var decoder: any Decoder
+        init(from decoder: any Decoder) { self.decoder = decoder }
+    }
+
+    @Test("A decoder that a type keeps has its path when others have been decoded since")
+    func keptDecoder() throws {
+        struct Page: Decodable {
+            var rows: [String: [Postponed]]
+            var rest: [[String: Int]]
+        }
+        let text = #"{"rows":{"r":[1,{"x":["no"]}]},"rest":[{"a":1},{"b":2},{"c":3}]}"#
+        let page = try ValueDecoder().decode(Page.self, from: text, as: .json)
+        let decoders = try #require(page.rows["r"]).map(\.decoder)
+        #expect(decoders.map { $0.codingPath.map(\.stringValue) } == [["rows", "r", "0"], ["rows", "r", "1"]])
+        #expect(try decoders[0].singleValueContainer().decode(Int.self) == 1)
+        let error = #expect(throws: DecodingError.self) { try [String: [Int]](from: decoders[1]) }
+        guard case .typeMismatch(_, let context)? = error else {
+            Issue.record("another error")
+            return
+        }
+        #expect(context.codingPath.map(\.stringValue) == ["rows", "r", "1", "x", "0"])
+    }
+
+    final class Kept { var encoder: (any Encoder)? }
+
+    struct Keeping: Encodable {
+        let kept: Kept
+        func encode(to encoder: any Encoder) throws {
+            _ = encoder.container(keyedBy: FoundationCodingTests.Key.self)
+            kept.encoder = encoder
+        }
+    }
+
+    /// Writes by an encoder that is another's, when that is through.
+    struct Late: Encodable {
+        func encode(to encoder: any Encoder) throws {
+            typealias Key = FoundationCodingTests.Key
+            let kept = Kept()
+            var container = encoder.container(keyedBy: Key.self)
+            var list = container.nestedUnkeyedContainer(forKey: .a)
+            try list.encode(Keeping(kept: kept))
+            try container.encode([["x": 1]], forKey: .b)
+            var late = try #require(kept.encoder).container(keyedBy: Key.self)
+            #expect(late.codingPath.map(\.stringValue) == ["a", "0"])
+            try late.encode([2], forKey: .b)
+        }
+    }
+
+    @Test("An encoder that is kept has its path when others have been encoded since, and its container takes members")
+    func keptEncoder() throws {
+        #expect(try text(ValueEncoder().encode(Late(), as: .json)) == #"{"a":[{"b":[2]}],"b":[{"x":1}]}"#)
+    }
+
     @Test("An encode that fails leaves nothing behind")
     func failedMember() throws {
         struct Failing: Encodable {
