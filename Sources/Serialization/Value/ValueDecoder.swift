@@ -76,7 +76,8 @@ public struct ValueDecoder: Sendable {
     ///   - type: the type to make.
     ///   - bytes: the document: UTF-8 for JSON and forms, what the format says for the others.
     ///   - format: the format of the document. For a form, say `ValueDecoder(reading:)`: all it has is text. So has XML, and its
-    ///     document is an object with the root element as its one member, which the type must have.
+    ///     document is an object with the root element as its one member, which the type must have. An element without content is nil,
+    ///     and an empty text, no bytes or an object without members where one of those is asked for.
     ///   - options: the options of the format; `limits.tree` bounds the memory. While it isn't set, it grows with the document, see
     ///     `Limits.tree(forBody:)`.
     /// - Throws: a `ConversionError` where the bytes are no document, as `Value.init(decoding:as:options:)` does, and a
@@ -87,7 +88,10 @@ public struct ValueDecoder: Sendable {
         var options = options.reading(bytes.count)
         if readsText, options.formDecoding == FieldDecodingOptions() { options.formDecoding.read(spelling) }
         let document = DecodedDocument(options.limits, options.duplicates, self, setsAreCollected: false)
-        if format == .xml { document.takesLoneValues = readsText }
+        if format == .xml {
+            document.takesLoneValues = readsText
+            document.hasEmptyElements = options.xmlDecoding.saysNullOfEmptyElementsOnly
+        }
         try document.tree.read(bytes, as: format, options: options)
         return try document.decode(type)
     }
@@ -105,6 +109,11 @@ public struct ValueDecoder: Sendable {
     ) throws -> T {
         try decode(type, from: Array(text.utf8).span, as: format, options: options)
     }
+}
+
+extension XML.DecodingOptions {
+    /// Whether each null is an element without content, and none is one that says it is null.
+    fileprivate var saysNullOfEmptyElementsOnly: Bool { convention == .attributes && !recognize.contains(.nulls) }
 }
 
 extension FieldDecodingOptions {
@@ -150,6 +159,9 @@ private final class DecodedDocument {
     fileprivate let hasTransform: Bool
     /// Whether a value that is no array is one of one element where an array is asked for.
     fileprivate var takesLoneValues: Bool
+    /// Whether a null is an element of XML without content, which is an empty text, no bytes, or an object without members where one
+    /// is asked for.
+    fileprivate var hasEmptyElements = false
     /// Whether what is `collected` was a set of a `Value`; in a form it is an array.
     private let setsAreCollected: Bool
     /// The steps of all coding paths. They stay: a type may keep its decoder, and read from it when others have been decoded since.
@@ -345,6 +357,7 @@ private final class DecodedDocument {
     private func text(_ node: Tree.Node) -> String? {
         switch tree.kind(node) {
         case .string, .date: tree.string(node)
+        case .null where hasEmptyElements: ""
         default: nil
         }
     }
@@ -430,8 +443,17 @@ private final class DecodedDocument {
                     .init(codingPath: decoder.codingPath, debugDescription: "the text is not base64 (RFC 4648 §4)"))
             }
             return bytes
+        case .null where hasEmptyElements: return []
         default: return nil
         }
+    }
+
+    /// The object that a node is, for a container of `decoder`.
+    fileprivate func object(_ decoder: NodeDecoder) throws -> Tree.Node {
+        let kind = tree.kind(decoder.node)
+        if kind.hasNames { return decoder.node }
+        guard kind == .null, hasEmptyElements else { throw mismatch([String: Any].self, decoder) }
+        return try tree.makeEmptyObject()
     }
 
     /// The decoder of a member that isn't there, as that of null.
@@ -475,8 +497,9 @@ private struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     var userInfo: [CodingUserInfoKey: Any] { document.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        guard document.tree.kind(node).hasNames else { throw document.mismatch([String: Any].self, self) }
-        return KeyedDecodingContainer(KeyedDecoder(decoder: self))
+        let object = try document.object(self)
+        return KeyedDecodingContainer(
+            KeyedDecoder(decoder: object == node ? self : NodeDecoder(document: document, node: object, step: step)))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {

@@ -99,6 +99,59 @@ struct TextDecodingTests {
         #expect(context.codingPath.map(\.stringValue) == ["a", "0"])
     }
 
+    struct Sparse: Codable, Equatable {
+        struct Inner: Codable, Equatable {
+            var note: String?
+            var count: Int?
+        }
+        var name: String
+        var texts: [String]
+        var raw: [UInt8]
+        var inner: Inner
+        var named: [String: String]
+    }
+
+    @Test("What is written as an element of XML without content is read as what the type asks for")
+    func emptyElements() throws {
+        let sparse = Sparse(name: "", texts: ["x", "", "y"], raw: [], inner: .init(), named: ["key": ""])
+        let bytes = try ValueEncoder().encode(["sparse": sparse], as: .xml)
+        var decoder = ValueDecoder()
+        #expect(try decoder.decode([String: Sparse].self, from: bytes, as: .xml) == ["sparse": sparse])
+        decoder.readsText = true
+        #expect(try decoder.decode([String: Sparse].self, from: bytes, as: .xml) == ["sparse": sparse])
+        // It is nil where that may be, and no value of any other kind.
+        let text = "<a><name/><inner/></a>"
+        #expect(
+            try decoder.decode([String: [String: String?]].self, from: text, as: .xml) == [
+                "a": ["name": nil, "inner": nil]
+            ])
+        #expect(throws: DecodingError.self) { try decoder.decode([String: [String: Int]].self, from: text, as: .xml) }
+        #expect(throws: DecodingError.self) { try decoder.decode([String: [String: [Int]]].self, from: text, as: .xml) }
+        #expect(
+            try decoder.decode([String: [String: Sparse.Inner]].self, from: text, as: .xml)["a"]?["name"] == .init())
+        let error = #expect(throws: DecodingError.self) {
+            try decoder.decode([String: Sparse].self, from: "<a/>", as: .xml)
+        }
+        guard case .keyNotFound(let key, let context)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(key.stringValue == "name" && context.codingPath.map(\.stringValue) == ["a"])
+    }
+
+    @Test("A null that says it is one is no text")
+    func saidNulls() throws {
+        var options = DocumentOptions()
+        options.xmlDecoding.recognize = .nulls
+        let text = #"<a xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><b xsi:nil="true"/></a>"#
+        #expect(throws: DecodingError.self) {
+            try ValueDecoder().decode([String: [String: String]].self, from: text, as: .xml, options: options)
+        }
+        #expect(throws: DecodingError.self) {
+            try ValueDecoder().decode([String: String].self, from: #"{"a":null}"#, as: .json)
+        }
+    }
+
     /// A type that asks for an array of itself before anything else.
     indirect enum Anything: Decodable, Equatable {
         case list([Anything]), members([String: Anything]), text(String)

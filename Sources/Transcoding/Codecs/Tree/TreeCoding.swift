@@ -67,6 +67,13 @@ extension Tree {
         }
     }
 
+    /// An object without members, to be read.
+    package mutating func makeEmptyObject() throws(ConversionError) -> Node {
+        let node = try makeNode(.object)
+        records[Int(node)].valueStart = Tree.none
+        return node
+    }
+
     /// The member of that name, and the first one where a name repeats; or `none`. The search goes on behind it next time.
     package mutating func next(named name: Span<UInt8>, below parent: Node) -> Node {
         let expected = records[Int(parent)].valueStart
