@@ -197,7 +197,7 @@ extension MultipartFormData {
             var spelling = ValueSpelling(for: encoding, limits: limits)
             spelling.sendsDataAsFiles = true
             var flattener = Flattener(
-                target: PartCollector(self), options: encoding.withoutSorting, limits: limits)
+                target: PartCollector(self), options: encoding.withoutSorting, limits: limits.forDocument)
             try parameters.emit(into: &flattener, as: spelling)
             self = flattener.target.form
         } catch {

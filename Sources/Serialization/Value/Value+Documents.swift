@@ -34,7 +34,8 @@ public struct DocumentOptions: Hashable, Sendable {
     /// How members become elements and attributes of XML.
     public var xmlEncoding = XML.EncodingOptions()
     /// `tree` bounds the memory, `depth` the nesting; see `Limits`. A document that is read lies in memory already, so while `tree`
-    /// isn't set, it is what `Limits.tree(forBody:)` says.
+    /// isn't set, it is what `Limits.tree(forBody:)` says, and while `field` isn't, no value is too long. What is written does, too: while
+    /// `tree` isn't set, it has no bound.
     public var limits = Limits()
 
     /// The defaults.
@@ -168,6 +169,7 @@ extension DocumentSource where Self: ~Copyable {
         as format: DocumentFormat, options: DocumentOptions
     ) throws(ConversionError) -> [UInt8] {
         let spelling = ValueSpelling(for: format, options)
+        let limits = options.limits.forDocument
         switch format {
         case .json:
             var encoder = JSON.Encoder(options: JSON.EncodingOptions())
@@ -175,16 +177,16 @@ extension DocumentSource where Self: ~Copyable {
             try emit(into: &encoder, as: spelling)
             return encoder.output.span.copied()
         case .form:
-            let text = try form(options.formEncoding, spelling, limits: options.limits)
+            let text = try form(options.formEncoding, spelling, limits: limits)
             return text.span.copied()
         case .propertyList:
-            var encoder = PropertyList.Encoder(options: options.propertyListEncoding, limits: options.limits)
+            var encoder = PropertyList.Encoder(options: options.propertyListEncoding, limits: limits)
             encoder.output.highWatermark = .max
             try emit(into: &encoder, as: spelling)
             try encoder.finish()
             return encoder.output.span.copied()
         case .xml:
-            var encoder = XML.Encoder(options: options.xmlEncoding, limits: options.limits)
+            var encoder = XML.Encoder(options: options.xmlEncoding, limits: limits)
             encoder.output.highWatermark = .max
             try emit(into: &encoder, as: spelling)
             try encoder.finish()
@@ -198,7 +200,7 @@ extension DocumentSource where Self: ~Copyable {
     ) throws(ConversionError) -> OutputBuffer {
         var form = Form.Encoder(options: options)
         form.output.highWatermark = .max
-        var flattener = Flattener(target: form, options: options.withoutSorting, limits: limits)
+        var flattener = Flattener(target: form, options: options.withoutSorting, limits: limits.forDocument)
         try emit(into: &flattener, as: spelling)
         try flattener.target.finish()
         return flattener.target.output

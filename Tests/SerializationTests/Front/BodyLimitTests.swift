@@ -52,12 +52,50 @@ struct BodyLimitTests {
         for format in PropertyList.Format.allCases {
             var options = DocumentOptions()
             options.propertyListFormat = format
-            options.limits.tree = .max
             let body = try value.encoded(as: .propertyList, options: options)
             let result = PropertyListResponseSerializer().serialize(Self.head("application/x-plist"), body: body)
             #expect(try result.get() == value)
             #expect(try ValueDecoder().decode([Int].self, from: body, as: .propertyList).count == 30_000)
         }
+    }
+
+    @Test(
+        "A text is read whatever its length, in the formats that bound one that streams",
+        arguments: ["<a>#</a>", "<a b='#'/>", "a=#"])
+    func longTexts(frame: String) throws {
+        let body = frame.replacing("#", with: String(repeating: "x", count: 200_000))
+        let format: DocumentFormat = frame.hasPrefix("<") ? .xml : .form
+        var options = DocumentOptions()
+        let value = try Value(decoding: body, as: format)
+        #expect("\(value)".utf8.count > 200_000)
+        #expect(try ValueDecoder().decode(Value.self, from: body, as: format) == value)
+        if format == .xml {
+            let serializer = XMLDocumentResponseSerializer()
+            #expect(try serializer.serialize(Self.head("text/xml"), body: Array(body.utf8)).get() == value)
+        }
+        for limit in [199_999, 200_000, 200_001, 64 * 1024] {
+            options.limits.field = limit
+            #expect(((try? Value(decoding: body, as: format, options: options)) != nil) == (limit >= 200_000))
+        }
+    }
+
+    @Test("A document in memory is written whatever its size, unless the program says otherwise")
+    func writing() throws {
+        let text = String(repeating: "x", count: 2_000_000)
+        let value: Value = ["b": .string(text), "a": 1]
+        var options = DocumentOptions()
+        options.propertyListFormat = .binary
+        #expect(try value.encoded(as: .propertyList, options: options).count > 2_000_000)
+        let list = PropertyListRequestSerializer(format: .binary)
+        #expect(try list.request(method: .post, url: "/", parameters: value).bodyBytes?.count ?? 0 > 2_000_000)
+        let form = HTTPRequestSerializer(dialect: .alamofire)
+        #expect(try form.request(method: .post, url: "/", parameters: value).bodyBytes?.count == 2_000_006)
+        #expect(try form.multipartRequest(url: "/", parameters: value).contentLength ?? 0 > 2_000_000)
+        options.limits.tree = 1024 * 1024
+        let error = #expect(throws: ConversionError.self) {
+            try value.encoded(as: .propertyList, options: options)
+        }
+        #expect(error?.code == "limit_tree")
     }
 
     @Test("A limit of the program's own holds at n - 1, n and n + 1, also at the number that it has by itself")

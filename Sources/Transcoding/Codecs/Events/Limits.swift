@@ -11,8 +11,10 @@ public struct Limits: Hashable, Sendable {
     private var chosenTree: Int?
     /// Fields of a form, or text parts of a multipart body; 1000 (PHP's and qs' number).
     public var fields = 1000
-    /// Bytes of one text field that enters the tree; 64 KiB.
-    public var field = 64 * 1024
+    /// Bytes of one text field that enters the tree; 64 KiB. While it is not set, a body that lies in memory already may have longer
+    /// ones: all of it may be one.
+    public var field = 64 * 1024 { didSet { isFieldChosen = true } }
+    private var isFieldChosen = false
     /// Segments of a bracketed or dotted field name after its root; 32: `a[b]` has one. While it is not set, names are
     /// read with the number of their dialect's library; see `keyDepth(for:)`.
     public var keyDepth: Int {
@@ -53,10 +55,18 @@ public struct Limits: Hashable, Sendable {
         return max(tree, passes ? .max : bytes)
     }
 
-    /// The limits with that of a whole body in the place of `tree`.
+    /// The limits with those of a whole body in the place of `tree` and `field`.
     package func forBody(of count: Int) -> Limits {
         var limits = self
         limits.tree = tree(forBody: count)
+        if !isFieldChosen { limits.field = max(field, count) }
+        return limits
+    }
+
+    /// The limits for writing what a program holds in memory: while `tree` is not set, nothing bounds what a writer must hold besides.
+    package var forDocument: Limits {
+        var limits = self
+        limits.tree = chosenTree ?? .max
         return limits
     }
 
