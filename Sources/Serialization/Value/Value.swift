@@ -134,9 +134,19 @@ extension Value {
     public subscript(key: String) -> Value? {
         get { object?[key] }
         set {
-            var members = object ?? Object()
+            var members = takeMembers() ?? Object()
             members[key] = newValue
             self = .object(members)
+        }
+        _modify {
+            guard var members = takeMembers() else {
+                var member: Value?
+                defer { if let member { self[key] = member } }
+                yield &member
+                return
+            }
+            defer { self = .object(members) }
+            yield &members[key]
         }
     }
 
@@ -155,6 +165,28 @@ extension Value {
             guard index < elements.count else { return elements += newValue.map { [$0] } ?? [] }
             if let newValue { elements[index] = newValue } else { elements.remove(at: index) }
         }
+        _modify {
+            var element = takeElement(index)
+            defer { self[index] = element }
+            yield &element
+        }
+    }
+
+    /// The members, of which self keeps no copy: what changes is not two objects then. Nil, and self as it is, where this is no object.
+    private mutating func takeMembers() -> Object? {
+        guard case .object(let members) = self else { return nil }
+        self = .null
+        return members
+    }
+
+    /// The element at `index`, in the place of which there is a null. Nil where there is none.
+    private mutating func takeElement(_ index: Int) -> Value? {
+        guard case .array(var elements) = self, elements.indices.contains(index) else { return nil }
+        self = .null
+        defer { self = .array(elements) }
+        let element = elements[index]
+        elements[index] = .null
+        return element
     }
 }
 

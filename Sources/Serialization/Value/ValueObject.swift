@@ -43,6 +43,19 @@ extension Value {
                 }
                 members[index].value = newValue
             }
+            _modify {
+                guard let index = index(of: key) else {
+                    var value: Value?
+                    defer { if let value { append(key, value) } }
+                    yield &value
+                    return
+                }
+                // Not two values while one of them changes.
+                var value: Value? = members[index].value
+                members[index].value = .null
+                defer { if let value { members[index].value = value } else { self[key] = nil } }
+                yield &value
+            }
         }
 
         /// Puts a member at the end, whether or not the name occurs already.
@@ -66,7 +79,7 @@ extension Value {
         private func index(of key: String) -> Int? { members.firstIndex { Self.isSame($0.key, key) } }
 
         private static func isSame(_ left: String, _ right: String) -> Bool {
-            left.utf8.elementsEqual(right.utf8)
+            left.utf8.count == right.utf8.count && left.utf8.elementsEqual(right.utf8)
         }
 
         /// The members by the bytes of their names; equal names keep their order.

@@ -28,6 +28,51 @@ struct ValueTests {
         #expect(text == ["a": 1])
     }
 
+    @Test("Members and elements change where they are, and what isn't there stays away")
+    func changes() {
+        var value: Value = ["a": ["b": [1, ["c": "x"]]], "d": 2]
+        let before = value
+        value["a"]?["b"]?[1]?["c"] = "y"
+        value["a"]?["b"]?[2] = 3
+        value["a"]?["b"]?[0] = nil
+        value["z"]?["b"] = 1
+        value["d"]?[0] = 1
+        value["a"]?["b"]?[7]?["c"] = 1
+        value["a"]?["b"]?[7] = 1
+        #expect(value == ["a": ["b": [["c": "y"], 3]], "d": 2])
+        #expect(before == ["a": ["b": [1, ["c": "x"]]], "d": 2])
+        value["d"]?["e"] = 4
+        value["a"]?["b"] = nil
+        #expect(value == ["a": [:], "d": ["e": 4]])
+        var members: Value.Object = ["a": [1]]
+        members.append("a", [2])
+        members["a"]?[0] = 5
+        #expect(members.map(\.value) == [[5], [2]])
+        // All of the name, when one is taken away within.
+        func clear(_ member: inout Value?) { member = nil }
+        clear(&members["a"])
+        clear(&value["d"])
+        clear(&value["none"])
+        #expect(members.isEmpty && value == ["a": [:]])
+    }
+
+    @Test("An element changes in its place: no other is copied")
+    func places() {
+        func place(_ value: Value) -> Int? {
+            guard let list = value["a"]?[0]?["list"]?.array else { return nil }
+            return unsafe list.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
+        }
+        var value: Value = ["a": [["list": [1, "x", true]]]]
+        let before = place(value)
+        value["a"]?[0]?["list"]?[1] = "y"
+        value["a"]?[0]?["other"] = 1
+        #expect(value == ["a": [["list": [1, "y", true], "other": 1]]])
+        #expect(place(value) == before && before != nil)
+        let copy = value
+        value["a"]?[0]?["list"]?[1] = "z"
+        #expect(place(copy) == before && place(value) != before)
+    }
+
     @Test("Composed and decomposed names are two")
     func names() {
         let value: Value = ["e\u{301}": 1, "\u{e9}": 2]
