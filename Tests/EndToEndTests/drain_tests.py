@@ -206,7 +206,7 @@ class EndingTests(DrainTestCase):
                 with self.assertRaises(Closed):
                     client.response()
         self.assertNotEqual(recast.process.wait(DEADLINE), 0)
-        self.assertIn(f"ended by a signal: {len(cut)} connections", recast.error_text())
+        self.assertIn(f"ended by a signal: cutting {len(cut)} connections", recast.error_text())
         seen = sorted((line["path"], line["status"], line.get("flags")) for line in recast.log_lines(len(clients)))
         self.assertEqual(seen, [("/plain", 200, None)] * len(answered) + [("/plain/cut", 503, "GT")] * len(cut))
 
