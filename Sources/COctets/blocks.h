@@ -42,6 +42,17 @@ AVX2 static inline struct spelling spelling_of(const uint32_t *table) {
     return (struct spelling){table, _mm256_set1_epi8(is_byte ? (char)entry : ' '), is_byte ? UINT32_MAX : 0};
 }
 
+/* A block with its spaces as they are written. */
+AVX2 static inline __m256i spelled(__m256i block, struct spelling as) {
+    return _mm256_blendv_epi8(block, as.space, _mm256_cmpeq_epi8(block, _mm256_set1_epi8(' ')));
+}
+
+/* The bytes of a block that a table has to spell, one by one. */
+AVX2 static inline uint32_t left_to_spell(__m256i block, struct spelling as) {
+    const uint32_t spaces = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(block, _mm256_set1_epi8(' ')));
+    return (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & ~(spaces & as.settled);
+}
+
 /* Writes eight bytes as escapes, as tables do all that are beyond ASCII. */
 AVX2 static inline void put_escapes(uint8_t *to, const uint8_t *bytes) {
     const __m128i low_bits = _mm_set1_epi8(0x0F), low = _mm_loadl_epi64((const __m128i *)bytes);
@@ -62,9 +73,8 @@ AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256
         return 0;
     }
     uint8_t *const start = to;
-    const __m256i spaces = _mm256_cmpeq_epi8(block, _mm256_set1_epi8(' '));
-    _mm256_storeu_si256((__m256i *)to, _mm256_blendv_epi8(block, as.space, spaces));
-    uint32_t others = (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & ~((uint32_t)_mm256_movemask_epi8(spaces) & as.settled) & kept;
+    _mm256_storeu_si256((__m256i *)to, spelled(block, as));
+    uint32_t others = left_to_spell(block, as) & kept;
     const uint32_t beyond = (uint32_t)_mm256_movemask_epi8(block) & others;
     while (others) {
         const size_t run = _tzcnt_u32(others);
@@ -83,9 +93,7 @@ AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256
             others = _blsr_u32(others);
         }
         const size_t next = run + count;
-        const __m256i rest = _mm256_loadu_si256((const __m256i *)(text + next));
-        const __m256i blanks = _mm256_cmpeq_epi8(rest, _mm256_set1_epi8(' '));
-        _mm256_storeu_si256((__m256i *)(to + next), _mm256_blendv_epi8(rest, as.space, blanks));
+        _mm256_storeu_si256((__m256i *)(to + next), spelled(_mm256_loadu_si256((const __m256i *)(text + next)), as));
     }
     return (size_t)(to - start);
 }

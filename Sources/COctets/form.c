@@ -379,16 +379,12 @@ void recast_pairs_take(struct recast_pairs *of) {
 
 AVX2 static size_t form_text(const uint8_t *text, size_t count, uint8_t *target, size_t room, const uint32_t *table,
                              size_t *written) {
-    /* A space that becomes one byte is written with the block; one that becomes three is like any other byte. */
-    const __m256i is_short = _mm256_set1_epi8(table[' '] >> 24 == 1 ? -1 : 0);
-    const __m256i for_space = _mm256_set1_epi8((char)table[' ']);
+    const struct spelling as = spelling_of(table);
     size_t at = 0, to = 0;
     while (at + 32 <= count && to + 64 <= room) {
         __m256i block = _mm256_loadu_si256((const __m256i *)(text + at));
-        __m256i is_other = is_escaped(block);
-        __m256i is_space = _mm256_and_si256(_mm256_cmpeq_epi8(block, _mm256_set1_epi8(' ')), is_short);
-        _mm256_storeu_si256((__m256i *)(target + to), _mm256_blendv_epi8(block, for_space, is_space));
-        uint32_t others = (uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(is_space, is_other));
+        _mm256_storeu_si256((__m256i *)(target + to), spelled(block, as));
+        uint32_t others = left_to_spell(block, as);
         if (others == 0) {
             at += 32;
             to += 32;

@@ -49,24 +49,20 @@ AVX2 static inline __m256i is_no_utf8(__m256i before, __m256i block) {
         is_short = 1, is_long = 2,
         /* What fewer bytes could say, in three, two and four bytes; surrogates; what is above U+10FFFF. */
         over_three = 4, over_two = 32, over_four = 64, surrogate = 16, beyond = 8, far_beyond = 64,
-        /* A continuation behind another: right where the first of the character says so. */
-        two = 128,
-        any = is_short | is_long | two
+        /* A continuation behind another: right where the first of the character says so. The highest bit of a byte. */
+        two = -128,
+        any = is_short | is_long | two, above = any | beyond | far_beyond, continued = is_long | two | over_two
     };
     const __m256i by_first_high = BOTH(
-        is_long, is_long, is_long, is_long, is_long, is_long, is_long, is_long, (char)two, (char)two, (char)two, (char)two,
+        is_long, is_long, is_long, is_long, is_long, is_long, is_long, is_long, two, two, two, two,
         is_short | over_two, is_short, is_short | over_three | surrogate, is_short | beyond | far_beyond | over_four);
     const __m256i by_first_low = BOTH(
-        (char)(any | over_two | over_three | over_four), (char)(any | over_two), (char)any, (char)any, (char)(any | beyond),
-        (char)(any | beyond | far_beyond), (char)(any | beyond | far_beyond), (char)(any | beyond | far_beyond),
-        (char)(any | beyond | far_beyond), (char)(any | beyond | far_beyond), (char)(any | beyond | far_beyond),
-        (char)(any | beyond | far_beyond), (char)(any | beyond | far_beyond), (char)(any | beyond | far_beyond | surrogate),
-        (char)(any | beyond | far_beyond), (char)(any | beyond | far_beyond));
+        any | over_two | over_three | over_four, any | over_two, any, any, any | beyond, above, above, above, above, above, above, above,
+        above, above | surrogate, above, above);
     const __m256i by_second_high = BOTH(
         is_short, is_short, is_short, is_short, is_short, is_short, is_short, is_short,
-        (char)(is_long | two | over_two | over_three | over_four | far_beyond), (char)(is_long | two | over_two | over_three | beyond),
-        (char)(is_long | two | over_two | surrogate | beyond), (char)(is_long | two | over_two | surrogate | beyond), is_short, is_short,
-        is_short, is_short);
+        continued | over_three | over_four | far_beyond, continued | over_three | beyond, continued | surrogate | beyond,
+        continued | surrogate | beyond, is_short, is_short, is_short, is_short);
     const __m256i low_bits = _mm256_set1_epi8(0x0F), first = BEHIND(before, block, 1);
     const __m256i first_high = _mm256_and_si256(_mm256_srli_epi32(first, 4), low_bits);
     const __m256i second_high = _mm256_and_si256(_mm256_srli_epi32(block, 4), low_bits);

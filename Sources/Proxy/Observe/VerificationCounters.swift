@@ -20,19 +20,16 @@ struct VerificationCounters {
     }
 
     func visit(_ samples: inout MetricSamples) {
-        for (sender, results) in senders.sorted {
-            for (result, count) in results.sorted(by: { $0.key < $1.key }) {
-                samples.counter(
-                    "recast_verifications_total", "Requests of routes with `verify`, by sender and result.",
-                    labels: [.init("sender", sender), .init("result", result)], count)
+        func visit(_ counts: CountersByName<[String: UInt64]>, _ name: String, _ help: String, _ label: String) {
+            for (whose, results) in counts.sorted {
+                for (result, count) in results.sorted(by: { $0.key < $1.key }) {
+                    samples.counter(name, help, labels: [.init(label, whose), .init("result", result)], count)
+                }
             }
         }
-        for (route, results) in routes.sorted {
-            for (result, count) in results.sorted(by: { $0.key < $1.key }) {
-                samples.counter(
-                    "recast_authorizations_total", "Requests of routes with `authorize`, by route and result.",
-                    labels: [.init("route", route), .init("result", result)], count)
-            }
-        }
+        visit(
+            senders, "recast_verifications_total", "Requests of routes with `verify`, by sender and result.", "sender")
+        visit(
+            routes, "recast_authorizations_total", "Requests of routes with `authorize`, by route and result.", "route")
     }
 }
