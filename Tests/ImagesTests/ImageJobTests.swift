@@ -241,7 +241,7 @@ struct ImageJobTests {
     func cutOff(_ format: ImageFormat) throws {
         let source = try ImageSamples.made(ImageSamples.quarters(40, 30), as: format)
         let whole = try ImageSamples.made(source) { $0.longestSide = 10 }
-        for count in 0..<source.count {
+        for count in 0..<source.count where tries(number: count) {
             do {
                 #expect(
                     try ImageSamples.made(Array(source[..<count])) { $0.longestSide = 10 } == whole, "\(count) bytes")
@@ -256,7 +256,7 @@ struct ImageJobTests {
     @Test("a flipped bit is never the end of us", arguments: formats)
     func flipped(_ format: ImageFormat) throws {
         let source = try ImageSamples.tagged(ImageSamples.quarters(24, 16), format, ImageSamples.exif(6))
-        for at in source.indices {
+        for at in source.indices where tries(number: at) {
             for bit in [0, 3, 7] {
                 var bytes = source
                 bytes[at] ^= 1 << UInt8(bit)

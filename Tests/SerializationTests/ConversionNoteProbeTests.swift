@@ -315,8 +315,9 @@ import Testing
         let sorting = try Conversion.make(plan: order, contentType: "application/json")
         var sorted: [String: [UInt8]] = [:]
         var faults: [String: (count: Int, first: String)] = [:]
-        for output in outputs {
-            let concerned = documents.filter { output.isConcerned(by: $0) }
+        for (number, output) in outputs.enumerated() {
+            let tried = documents.enumerated().filter { tries(number: number + $0.offset) }.map(\.element)
+            let concerned = tried.filter { output.isConcerned(by: $0) }
             if concerned.isEmpty { continue }
             let plan = output.plan
             let pipelines = try Pipelines(plan)

@@ -20,6 +20,7 @@ struct MultipartDecoderTests {
         var decoder = Multipart.Decoder(boundary: Multipart.b, options: .init(), limits: .init())
         var contents: [[UInt8]] = [[]]
         var refused = 0
+        let longest = triesTenth ? 5 : 6
         while let content = contents.popLast() {
             let body = start + content + end
             // The content and the line end in front of it must not hold the delimiter before its own.
@@ -40,9 +41,9 @@ struct MultipartDecoderTests {
                 }
             }
             refused += hasDelimiter ? 1 : 0
-            if content.count < 6 { contents += alphabet.map { content + [$0] } }
+            if content.count < longest { contents += alphabet.map { content + [$0] } }
         }
-        #expect(refused > 50)
+        #expect(refused > tries(50))
     }
 
     @Test("A preamble is discarded unless it holds the boundary, for every preamble of up to six bytes")

@@ -12,3 +12,7 @@ public let triesTenth = unsafe isSanitized && getenv("RECAST_FULL") == nil
 
 /// How many of `count` random inputs a test tries: all, or a tenth.
 public func tries(_ count: Int) -> Int { triesTenth ? max(1, count / 10) : count }
+
+/// Whether a test tries the input of this number: all, or every tenth. Numbers that are sums of several indices spread the tenth
+/// over all of them.
+public func tries(number: Int) -> Bool { !triesTenth || number % 10 == 0 }

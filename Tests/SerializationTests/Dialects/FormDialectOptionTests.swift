@@ -135,7 +135,7 @@ struct FormDialectOptionTests {
     func placesOfQS(seed: UInt64) {
         var numbers = SplitMix(state: seed)
         let segments = ["a", "b", "c", "0", "1", "2", "3", "19", "20", "21", "01", "-1", "9007199254740993"]
-        for _ in 0..<50 {
+        for _ in 0..<tries(50) {
             var bracketed: [String] = [], dotted: [String] = []
             for number in 0..<(1 + numbers.below(12)) {
                 let names = (0...numbers.below(4)).map { level in
@@ -278,7 +278,7 @@ struct FormDialectOptionTests {
     func accounting(_ dialect: Dialect) {
         var random = SplitMix(state: 7)
         var documents = 0
-        for _ in 0..<4000 {
+        for _ in 0..<tries(4000) {
             let fields = (0...random.below(8)).map { "\(Self.name(&random))=\($0)x" }
             let plan = plan(.form, .json) { $0.fieldDecoding = .init(dialect: dialect) }
             let run = ConversionRun.run(plan, .whole(Array(fields.joined(separator: "&").utf8)))
@@ -290,7 +290,7 @@ struct FormDialectOptionTests {
             let left = fields.indices.filter { run.result.contains("\"\($0)x\"") }.count
             #expect(left + run.accounting.removed == fields.count, "\(fields) \(run.result) \(run.accounting)")
         }
-        #expect(documents > 1000)
+        #expect(documents > tries(1000))
     }
 
     private static func name(_ random: inout SplitMix) -> String {

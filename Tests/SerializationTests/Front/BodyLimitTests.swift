@@ -1,5 +1,6 @@
 import HTTPTypes
 import Serialization
+import TestSupport
 import Testing
 import Transcoding
 
@@ -16,7 +17,7 @@ struct BodyLimitTests {
         Array(("[" + Array(repeating: element, count: count).joined(separator: ",") + "]").utf8)
     }
 
-    @Test("Small values by the thousand are read", arguments: [22_000, 1_000_000])
+    @Test("Small values by the thousand are read", arguments: [22_000, tries(1_000_000)])
     func smallValues(count: Int) throws {
         let body = Self.list(count)
         let result = JSONResponseSerializer().serialize(Self.head("application/json"), body: body)

@@ -85,7 +85,7 @@ struct PlistGenerator: RandomNumberGenerator {
         #expect(try jsonText(binary) == "{\"list\":[\"a\",1,2.5,true,\"AQID\",\"2001-01-02T00:00:00Z\",[]]}")
     }
 
-    @Test(arguments: 0..<150)
+    @Test(arguments: 0..<tries(150))
     func `what Foundation writes is read, and written again byte by byte`(_ seed: Int) throws {
         var generator = PlistGenerator(state: UInt64(seed))
         let document = generator.value(depth: 4)
@@ -104,7 +104,7 @@ struct PlistGenerator: RandomNumberGenerator {
         #expect(recordPlist(ours).events == recordPlist(binary).events)
     }
 
-    @Test(arguments: 0..<60)
+    @Test(arguments: 0..<tries(60))
     func `an array of different scalars is the same in binary, byte by byte`(_ seed: Int) throws {
         var generator = PlistGenerator(state: UInt64(seed))
         var seen: Set<NSObject> = []

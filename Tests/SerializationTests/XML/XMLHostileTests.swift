@@ -114,7 +114,7 @@ import Transcoding
         let interesting =
             Array("<>/&;'\"=!?-[]:# \nx1\u{0}\u{7f}".utf8) + [0xC3, 0xA9, 0xED, 0xA0, 0xF0, 0x80, 0xFF, 0xFE]
         var bytes = Array((generator.pick(sources) + generator.pick(sources)).utf8)
-        for _ in 0..<30 {
+        for _ in 0..<tries(30) {
             switch generator.below(4) {
             case 0: bytes.insert(generator.pick(interesting), at: generator.below(bytes.count + 1))
             case 1 where !bytes.isEmpty: bytes[generator.below(bytes.count)] = generator.pick(interesting)
