@@ -336,8 +336,10 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
     if (!is_held) to = put(to, walk->name_mark);
     uint8_t plain = recast_plain_name;
     if (*text == '"') {
-        text = write_text(of, text + 1, &to);
+        bool is_plain = false;
+        text = write_text(of, text + 1, &to, &is_plain);
         if (!text) return false;
+        if (is_plain) plain |= recast_plain_text;
         text++;
     } else if (*text <= '9') {
         const size_t count = number_count(text);
@@ -351,6 +353,7 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
         size_t count;
         const struct recast_literal *literal = literal_at(of, text, &count);
         if (!literal) return false;
+        plain |= recast_plain_text;
         to = put(to, &literal->text);
         text += count;
     }

@@ -452,20 +452,21 @@ enum { held_room = 4 * 32 + 64 };
 /* What one more level may add to the prefix besides its name, and what is read behind it. */
 enum { held_level_room = 128 };
 
-/* Writes a text as the table says. */
-AVX2 static inline uint8_t *put_text(uint8_t *to, const uint8_t *text, size_t count, const uint32_t *table) {
-    const struct spelling as = spelling_of(table);
+/* Writes a text as it is spelled. */
+AVX2 static inline uint8_t *put_text(uint8_t *to, const uint8_t *text, size_t count, const struct spelling *spelling) {
+    const struct spelling as = *spelling;
     for (; count > 32; text += 32, count -= 32)
         to += write_block(text, UINT32_MAX, _mm256_loadu_si256((const __m256i *)text), to, as) + 32;
     const uint32_t kept = (uint32_t)((UINT64_C(1) << count) - 1);
     return to + write_block(text, kept, _mm256_loadu_si256((const __m256i *)text), to, as) + count;
 }
 
-/* Writes a name as the table says. */
-AVX2 static inline uint8_t *put_name(uint8_t *to, const struct recast_held *of, const struct recast_node *record) {
+/* Writes a name as it is spelled. */
+AVX2 static inline uint8_t *put_name(uint8_t *to, const struct recast_held *of, const struct recast_node *record,
+                                     const struct spelling *spelling) {
     const uint8_t *const name = of->pool + record->name_start;
     const size_t count = (size_t)record->name_count;
-    if (count > 32 || !(record->plain & recast_plain_name)) return put_text(to, name, count, of->table);
+    if (count > 32 || !(record->plain & recast_plain_name)) return put_text(to, name, count, spelling);
     copy_block(to, name);
     return to + count;
 }
@@ -482,7 +483,7 @@ static inline uint8_t *put_element(uint8_t *to, const struct recast_held *of, co
 
 /* Opens the object or array that a node is; false where its own event must. */
 AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_level *level, int32_t node,
-                                  struct orders *orders) {
+                                  const struct spelling *spelling, struct orders *orders) {
     struct recast_node *const record = of->nodes + node;
     struct recast_held_level *const next = level + 1;
     const bool is_root = level == of->levels && of->is_root;
@@ -491,7 +492,7 @@ AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_lev
     uint8_t *to = of->prefix + level->prefix_count;
     size_t name_end = level->name_end + name_count;
     if (level->is_object) {
-        to = put_name(to, of, record);
+        to = put_name(to, of, record, spelling);
     } else {
         uint8_t *const start = to;
         to = put_element(to, of, level, record);
@@ -519,7 +520,7 @@ AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_lev
 
 /* Writes the field of a text, for which there is room. */
 AVX2 static inline uint8_t *write_held_field(struct recast_held *of, const struct recast_held_level *level,
-                                             const struct recast_node *record, uint8_t *to) {
+                                             const struct recast_node *record, const struct spelling *spelling, uint8_t *to) {
     const uint8_t *const prefix = of->prefix + of->skip;
     const size_t prefix_count = level->prefix_count - of->skip;
     of->skip = 0;
@@ -528,14 +529,14 @@ AVX2 static inline uint8_t *write_held_field(struct recast_held *of, const struc
     for (size_t done = 64; done < prefix_count; done += 32) copy_block(to + done, prefix + done);
     to += prefix_count;
     if (level->is_object) {
-        to = put_name(to, of, record);
+        to = put_name(to, of, record, spelling);
     } else {
         to = put_element(to, of, level, record);
     }
     to = put(to, level == of->levels && of->is_root ? &of->root_mark : &of->name_mark);
     const uint8_t *const text = of->pool + record->text_start;
     const size_t count = (size_t)record->text_count;
-    if (count > 32 || !(record->plain & recast_plain_text)) return put_text(to, text, count, of->table);
+    if (count > 32 || !(record->plain & recast_plain_text)) return put_text(to, text, count, spelling);
     copy_block(to, text);
     return to + count;
 }
@@ -545,6 +546,7 @@ AVX2 static void write_held(struct recast_held *of) {
     struct recast_held_level *level = of->levels + of->depth, *const last_level = of->levels + of->levels_room - 1;
     const uint8_t *const end = of->target + of->room;
     const uint8_t *const full = of->target + (of->left < of->room ? of->left : of->room);
+    const struct spelling spelling = spelling_of(of->table);
     uint8_t *to = of->target;
     int32_t node = of->node;
     struct orders orders;
@@ -569,12 +571,13 @@ AVX2 static void write_held(struct recast_held *of) {
                 of->needed = needed;
                 break;
             }
-            to = write_held_field(of, level, record, to);
+            to = write_held_field(of, level, record, &spelling, to);
             level->position++;
             of->fields++;
             node = record->next;
         } else {
-            if (!is_container(record) || record->count == 0 || level == last_level || !open_held(of, level, node, &orders)) break;
+            if (!is_container(record) || record->count == 0 || level == last_level || !open_held(of, level, node, &spelling, &orders))
+                break;
             level++;
             node = record->first;
         }

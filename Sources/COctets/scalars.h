@@ -139,14 +139,17 @@ AVX2 __attribute__((noinline)) static const uint8_t *write_rest(const struct rec
 }
 
 /* Writes the text that begins at `text`, of which a block can be read and written, up to its quotation mark, and returns where
-   that is; NULL where it can't. */
-AVX2 static inline const uint8_t *write_text(const struct recast_fields *of, const uint8_t *text, uint8_t **target) {
+   that is; NULL where it can't. Says whether it is one that a form surely doesn't escape. */
+AVX2 static inline const uint8_t *write_text(const struct recast_fields *of, const uint8_t *text, uint8_t **target, bool *is_plain) {
     const __m256i block = _mm256_loadu_si256((const __m256i *)text);
     const uint32_t ends = ends_of(block), kept = ~ends & (ends - 1);
     const size_t count = _tzcnt_u32(ends);
     const bool is_beyond = ((uint32_t)_mm256_movemask_epi8(block) & kept) != 0;
     *target += write_block(text, kept, block, *target, spelling_of(of->table)) + count;
-    if (text[count] == '"' && !is_beyond) return text + count;
+    if (text[count] == '"' && !is_beyond) {
+        *is_plain = ((uint32_t)_mm256_movemask_epi8(is_escaped(block)) & kept) == 0;
+        return text + count;
+    }
     return write_rest(of, text, text + count, target, is_beyond);
 }
 
