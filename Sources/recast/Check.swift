@@ -53,14 +53,14 @@ struct Check: ParsableCommand {
         let routes = counted(loaded.settings.routes.count, "route")
         lines.append(
             "\(SettingsPath.shown(file)): fine, \(routes)\(examples == 0 ? "" : ", \(counted(examples, "example"))")")
-        try StandardStreams.write(text: lines.map { $0 + "\n" }.joined())
+        try StandardStreams.write(lines: lines)
     }
 
     // MARK: - JSON
 
     private func report(_ findings: [Literal], ok: Bool, _ more: [(String, Literal)]) throws {
         let members = [("file", Literal.string(SettingsPath.shown(file))), ("ok", .bool(ok))] + more
-        try StandardStreams.write(text: object(members + [("findings", .array(findings))]).json + "\n")
+        try StandardStreams.write(json: object(members + [("findings", .array(findings))]).json)
     }
 
     private func finding(_ mistake: SettingsMistake) -> Literal {

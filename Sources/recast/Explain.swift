@@ -56,7 +56,8 @@ struct Explain: ParsableCommand {
         var sample = try sample(plan, loaded.examplesOfRoutes[index])
         if response || !responseHeader.isEmpty { sample.answered = try responseHeader.map(ExplainedSample.header) }
         let explanation = try sample.explanation(of: index, in: loaded)
-        try StandardStreams.write(text: json ? explanation.json : explanation.text)
+        if json { return try StandardStreams.write(json: explanation.document.json) }
+        try StandardStreams.write(text: explanation.text)
     }
 
     private func usage(_ reason: String) -> CommandFault {

@@ -120,31 +120,32 @@ struct Explanation {
         lines.append("")
         if trace != nil { lines += rows + [""] }
         lines += [requestLine]
-        lines += fields.map { printable("\($0.name): \($0.value)") }
+        lines += fields.map { "\($0.name): \($0.value)" }
         if !headerRules.isEmpty { lines += [""] + headerRules.map { "\($0.key): \($0.value)" } }
         if let responseFields {
             lines += ["", "the response to the client"]
-            lines += responseFields.map { printable("\($0.name): \($0.value)") }
+            lines += responseFields.map { "\($0.name): \($0.value)" }
         }
         let notes = plan?.notes() ?? []
         if !notes.isEmpty {
             lines.append("")
             lines += notes.map { "note: \($0)" }
         }
-        return lines.map { $0 + "\n" }.joined()
+        // Names and values may hold anything, those of the settings too.
+        return lines.map { PlainText.line($0) + "\n" }.joined()
     }
 
     /// A heading, and what is said below it.
     private func block(_ heading: String, _ lines: [(key: String, value: String)]) -> [String] {
-        [printable(heading)] + lines.map { "  \(padded($0.key, 12)) \(printable($0.value))" }
+        [heading] + lines.map { "  \(padded($0.key, 12)) \($0.value)" }
     }
 
     /// From where, to where, by which rules.
     private var rows: [String] {
         let entries = (trace?.sent ?? []) + (trace?.removed ?? [])
         if entries.isEmpty { return ["  nothing came in"] }
-        // An empty name can't be seen.
-        func shown(_ name: String?) -> String? { name.map { $0.isEmpty ? "\"\"" : $0 } }
+        // An empty name can't be seen; others are escaped first, so that the columns stand below each other.
+        func shown(_ name: String?) -> String? { name.map { $0.isEmpty ? "\"\"" : PlainText.line($0) } }
         let sources = entries.map { "\($0.isFile ? "file " : "")\(shown($0.source) ?? "(the route)")" }
         let targets = entries.map { shown($0.target) ?? "left out" }
         let sourceWidth = sources.map(\.count).max() ?? 0
@@ -154,20 +155,12 @@ struct Explanation {
             let rules = entries[index].rules.joined(separator: ", ")
             let row =
                 "  \(padded(sources[index], sourceWidth)) \(arrow) \(padded(targets[index], targetWidth))  \(rules)"
-            return printable(String(row.reversed().drop { $0 == " " }.reversed()))
+            return String(row.reversed().drop { $0 == " " }.reversed())
         }
     }
 
     private func padded(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.count))
-    }
-
-    /// A name may hold anything; a terminal gets no controls.
-    private func printable(_ text: String) -> String {
-        text.unicodeScalars.reduce(into: "") { printable, scalar in
-            printable +=
-                scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: true) : String(scalar)
-        }
     }
 
     // MARK: - JSON

@@ -19,20 +19,22 @@ struct Routes: ParsableCommand {
         for (route, values) in zip(loaded.settings.routes, loaded.effectiveOfRoutes) {
             lines += ["", route.name] + rows(values.map(loaded.redacted))
         }
-        try StandardStreams.write(text: lines.map { $0 + "\n" }.joined())
+        try StandardStreams.write(lines: lines)
     }
 
     /// The values in three columns.
     private func rows(_ values: [EffectiveValue]) -> [String] {
-        let keyWidth = values.map(\.key.count).max() ?? 0
-        let valueWidth = values.map(\.value.count).max() ?? 0
-        return values.map { value in
+        // Escaped first, so that the columns stand below each other.
+        let texts = values.map { (key: PlainText.line($0.key), value: PlainText.line($0.value)) }
+        let keyWidth = texts.map(\.key.count).max() ?? 0
+        let valueWidth = texts.map(\.value.count).max() ?? 0
+        return zip(values, texts).map { value, text in
             let origin =
                 switch value.origin {
                 case .standard: "default"
                 case .line(let line): "\(SettingsPath.shown(file)):\(line)"
                 }
-            return "  \(padded(value.key, keyWidth))  \(padded(value.value, valueWidth))  \(origin)"
+            return "  \(padded(text.key, keyWidth))  \(padded(text.value, valueWidth))  \(origin)"
         }
     }
 

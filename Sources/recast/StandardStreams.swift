@@ -45,9 +45,17 @@ enum StandardStreams {
         try write(Array(text.utf8).span)
     }
 
+    /// Writes lines to standard output, for a person.
+    static func write(lines: [String]) throws(CommandFault) {
+        try write(text: lines.map { PlainText.line($0) + "\n" }.joined())
+    }
+
+    /// Writes a text of JSON to standard output, as one line.
+    static func write(json: String) throws(CommandFault) { try write(text: PlainText.json(json) + "\n") }
+
     /// Writes a line to standard error.
     static func report(_ line: String) {
-        let bytes = Array((line + "\n").utf8)
+        let bytes = Array((PlainText.line(line) + "\n").utf8)
         // SAFETY: write reads the array's bytes only. Where standard error is gone there is no one to tell.
         _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }

@@ -109,7 +109,7 @@ struct TryCommand: ParsableCommand {
             lines.append("taken from anybody, because secrets are not here: requests of \(names)")
         }
         if file == nil, let first = addresses.first { lines += Self.requests(to: first) }
-        try? StandardStreams.write(text: lines.map { $0 + "\n" }.joined())
+        try? StandardStreams.write(lines: lines)
     }
 
     /// The requests that the comments of the routes to try have, with the address that it is.

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import DEADLINE, RECAST, ROOT, free_port
+from harness import DEADLINE, FORM, RECAST, ROOT, free_port
 
 EXAMPLE = """
     examples:
@@ -96,6 +96,34 @@ class ExplainTests(unittest.TestCase):
         result = self.recast("check", os.path.join(ROOT, "config", "recast.yaml"))
         self.assertEqual(result.returncode, 0, result.errors)
         self.assertIn("examples", result.output)
+
+    def test_no_text_of_a_file_reaches_a_terminal_as_it_is_where_it_holds_controls_or_turns_directions(self):
+        path = os.path.join(self.folder, "hostile.yaml")
+
+        def write(text):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+
+        def printed(*arguments, data=b""):
+            result = self.recast(*arguments, data=data)
+            both = result.output + result.errors
+            self.assertFalse(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]", both), ascii(both))
+            return both
+
+        write('version: 1\nlisten: 127.0.0.1:1\n"a\u202eb": 1\n"\\e[31m\\x85\\n": 2\nroutes: []\n')
+        text = printed("check", path)
+        self.assertIn('the file has no key "a\\u{202E}b"', text)
+        self.assertIn('the file has no key "\\u{1B}[31m\\u{0085}\\n"', text)
+        text = printed("check", "--json", path)
+        self.assertIn('no key \\"a\\u202eb\\"', text)
+        self.assertIn('no key "\x1b[31m\x85\n"', json.loads(text)["findings"][2]["message"])
+
+        write(ROUTES % self.port + REST.replace("name: any, match: /any", "name: any, match: \"/:any\u202e\""))
+        self.assertIn("/:any\\u{202E} a colon is a character like any other", printed("check", path))
+        self.assertIn('"a\\u202eb\\u0085"', printed("explain", "--json", path, "orders", data='{"a\u202eb\x85":1}'.encode()))
+        self.assertIn("/:any\\u{202E}  ", printed("routes", path))
+        self.assertIn("/:any\\u{202E}", printed("explain", path, "any", "--path", "/x", "--type", FORM, data="\u202ea=1".encode()))
+        self.assertIn('has no route "\\u{1B}[0m"', printed("explain", path, "\x1b[0m"))
 
     # explain
 
