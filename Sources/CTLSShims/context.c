@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "shims.h"
+#include <dirent.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -259,6 +260,39 @@ bool recast_tls_use_system_anchors(recast_tls_context *context) {
     bool is_done = SSL_CTX_set_default_verify_paths(context->ssl) == 1;
     ERR_clear_error();
     return is_done;
+}
+
+/* Whether a name is one that OpenSSL looks a certificate up by: eight digits of its subject's hash, a dot, and a number. */
+static bool is_hashed_name(const char *name) {
+    size_t digits = strspn(name, "0123456789abcdef");
+    if (digits != 8 || name[8] != '.') return false;
+    size_t number = strspn(name + 9, "0123456789");
+    return number > 0 && name[9 + number] == '\0';
+}
+
+static bool has_hashed_certificate(const char *folder) {
+    DIR *directory = opendir(folder);
+    if (directory == NULL) return false;
+    bool is_found = false;
+    for (struct dirent *entry; !is_found && (entry = readdir(directory)) != NULL;)
+        is_found = is_hashed_name(entry->d_name);
+    closedir(directory);
+    return is_found;
+}
+
+bool recast_tls_has_anchors(const recast_tls_context *context) {
+    /* A file is loaded at once; folders are read when a chain is checked. */
+    if (sk_X509_OBJECT_num(X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl))) > 0) return true;
+    const char *folders = secure_getenv(X509_get_default_cert_dir_env());
+    if (folders == NULL) folders = X509_get_default_cert_dir();
+    char *list = strdup(folders);
+    if (list == NULL) return true;
+    bool is_found = false;
+    char *rest = NULL;
+    for (char *folder = strtok_r(list, ":", &rest); folder != NULL && !is_found; folder = strtok_r(NULL, ":", &rest))
+        is_found = has_hashed_certificate(folder);
+    free(list);
+    return is_found;
 }
 
 int recast_tls_add_revocations(recast_tls_context *context, const char *text, size_t count) {

@@ -44,7 +44,7 @@ struct SettingsNotes {
     let lacksRoutes: Bool
 
     var all: [SettingsNote] {
-        adminNotes + upstreamNotes + pathNotes + foreignNotes + verificationNotes + bodyNotes
+        adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + verificationNotes + bodyNotes
             + settings.routes.indices.flatMap(conversionNotes)
     }
 
@@ -84,6 +84,19 @@ struct SettingsNotes {
             }
         }
         return notes
+    }
+
+    /// Upstreams that can't be believed on this machine: each request to them fails.
+    var authorityNotes: [SettingsNote] {
+        settings.upstreams.indices.filter { settings.upstreams[$0].tls?.lacksAuthorities == true }.map { index in
+            SettingsNote(
+                severity: .warning, code: "upstream_no_authorities", line: upstreams[index].line,
+                column: upstreams[index].column, subject: "upstream \(settings.upstreams[index].name)",
+                message:
+                    "its certificate is checked by the authorities of this machine, which has none: "
+                    + "each request to it fails",
+                hint: "install them (ca-certificates), or name a file of them with tls: { ca: … }")
+        }
     }
 
     /// Routes that a path walks around where the segments pass that upstreams seldom tell from others.

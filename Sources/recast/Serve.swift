@@ -50,6 +50,9 @@ struct Serve: ParsableCommand {
             ) { addresses in
                 let places = addresses.map(\.description).joined(separator: ", ")
                 OperationalLog.note("serving \(counted(settings.routes.count, "route")) of \(file) on \(places)")
+                for note in loaded.machineNotes {
+                    OperationalLog.note("\(note) (line \(note.line))", level: .warning)
+                }
             }
         } catch {
             throw CommandFault(CommandFault.unavailable, "recast serve: \(error)")

@@ -12,6 +12,7 @@ import unittest
 from admin import Admin, admin_port
 from harness import DEADLINE, RECAST, ROOT, Client, Upstream, free_port
 from lifecycle_support import wait_until
+from tls_support import path
 
 
 class StartTestCase(unittest.TestCase):
@@ -23,16 +24,16 @@ class StartTestCase(unittest.TestCase):
         self.port = free_port()
         self.errors = os.path.join(self.folder.name, "stderr")
 
-    def start(self, settings, prepare=None):
+    def start(self, settings, prepare=None, environment=None, upstreams=""):
         """A process that `prepare` has made ready, as a shell does that sets limits before it starts a program."""
         config = os.path.join(self.folder.name, "recast.yaml")
         with open(config, "w") as file:
             file.write(f"version: 1\nlisten: 127.0.0.1:{self.port}\naccess_log: off\n{settings}\n"
-                       f"upstreams: {{ app: 127.0.0.1:{self.upstream.port} }}\n"
+                       f"upstreams: {{ app: 127.0.0.1:{self.upstream.port}{upstreams} }}\n"
                        "routes: [{ name: all, match: /*, upstream: app }]\n")
         with open(self.errors, "wb") as errors:
             process = subprocess.Popen([RECAST, "serve", config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                       stderr=errors, preexec_fn=prepare)
+                                       stderr=errors, preexec_fn=prepare, env={**os.environ, **(environment or {})})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -52,6 +53,47 @@ class StartTestCase(unittest.TestCase):
     def stop(self, process):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 0)
+
+
+class AuthorityTests(StartTestCase):
+    """A machine without certificates of authorities, as a bare container is."""
+
+    def upstreams(self, **tls):
+        return "".join(f", {name}: {{ address: 'localhost:1', tls: {options} }}" for name, options in tls.items())
+
+    def folder_of(self, name, *files):
+        folder = os.path.join(self.folder.name, name)
+        os.mkdir(folder)
+        for file in files:
+            with open(os.path.join(folder, file), "w"):
+                pass
+        return folder
+
+    def test_an_upstream_that_nobody_could_believe_is_warned_of(self):
+        none = {"SSL_CERT_FILE": "/nonexistent/ca.pem", "SSL_CERT_DIR": f"/nonexistent:{self.folder_of('none', '0123456.0', '01234567.r0', 'ca.pem')}"}
+        upstreams = self.upstreams(
+            far="true", pinned="{ pins: [sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=] }", unchecked="{ verify: false }",
+            own=f"{{ ca: {path('ca.pem')} }}", exact=f"{{ pinned_certificates: {path('self.pem')} }}")
+        process = self.start("", environment=none, upstreams=upstreams)
+        self.serves(process)
+        line = "upstream {}: its certificate is checked by the authorities of this machine, which has none: each request to it fails; install"
+        wait_until("it is said", lambda: line.format("pinned") in self.error_text())
+        self.stop(process)
+        self.assertIn(f"warning {line.format('far')}", self.error_text())
+        self.assertEqual(self.error_text().count("which has none"), 2)
+
+        config = os.path.join(self.folder.name, "recast.yaml")
+
+        def warned(environment, *arguments):
+            result = subprocess.run([RECAST, "check", *arguments, config], capture_output=True, text=True, timeout=DEADLINE,
+                                    env={**os.environ, **environment})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stdout.count("which has none")
+
+        self.assertEqual(warned(none), 2)
+        self.assertEqual(warned(none, "--no-secrets"), 0)  # this is another machine
+        self.assertEqual(warned({**none, "SSL_CERT_FILE": path("ca.pem")}), 0)
+        self.assertEqual(warned({**none, "SSL_CERT_DIR": f"/nonexistent:{self.folder_of('some', '0123abcd.0')}"}), 0)
 
 
 class ProcessorTests(StartTestCase):

@@ -60,6 +60,8 @@ int recast_tls_add_anchors(
     recast_tls_context *context, const char *text, size_t count, bool tells, bool any_level);
 /* Those of the system. */
 bool recast_tls_use_system_anchors(recast_tls_context *context);
+/* Whether the context has any anchor: one that was loaded, or one in the folder where OpenSSL looks for those of the system. */
+bool recast_tls_has_anchors(const recast_tls_context *context);
 /* Revocation lists; leaves are looked up in them from then on. */
 int recast_tls_add_revocations(recast_tls_context *context, const char *text, size_t count);
 /* Whether the peer's certificate is checked, and whether one is needed. */

@@ -113,6 +113,13 @@ public final class TLSClientContext: Sendable {
         return options.verifies && options.authorities == nil
     }
 
+    /// Whether servers are believed by the system's authorities, of which there are none: then no handshake can succeed.
+    public var lacksAuthorities: Bool {
+        guard believesSystem else { return false }
+        // SAFETY: the context lives as long as its handle, and is only read.
+        return unsafe !recast_tls_has_anchors(handle.pointer)
+    }
+
     /// The life of the client certificate.
     public var validity: TLSValidity? { handle.validity }
 

@@ -15,6 +15,9 @@ public final class UpstreamTLS: Sendable, Hashable {
     /// What new connections begin with.
     public var context: TLSClientContext { loaded.context }
 
+    /// Whether no server can be believed, since the system, whose authorities are asked, has none.
+    public var lacksAuthorities: Bool { context.lacksAuthorities }
+
     /// The client certificate's file with its life.
     var lives: [(file: String, validity: TLSValidity?)] {
         options.identity.map { [($0.certificate, context.validity)] } ?? []
