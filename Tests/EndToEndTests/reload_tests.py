@@ -18,8 +18,8 @@ class ReloadTestCase(unittest.TestCase):
         self.upstream = Upstream()
         self.addCleanup(self.upstream.stop)
 
-    def start(self, routes=PLAIN, workers=2, settings=""):
-        self.recast = Recast(routes, {"app": f"127.0.0.1:{self.upstream.port}"}, workers=workers, settings=settings)
+    def start(self, routes=PLAIN, workers=2, settings="", access_log="stdout"):
+        self.recast = Recast(routes, {"app": f"127.0.0.1:{self.upstream.port}"}, access_log, workers=workers, settings=settings)
         self.addCleanup(self.recast.remove)
         self.addCleanup(self._end)
         wait_until("it serves", lambda: "serving" in self.recast.error_text())
@@ -340,6 +340,13 @@ class SignalTests(ReloadTestCase):
         recast.process.send_signal(signal.SIGUSR1)
         wait_until("why it can't be", lambda: "can't be reopened: No such file or directory" in recast.error_text())
         self.assertEqual(recast.error_text().count("opened again"), said)
+
+    def test_sigusr1_says_that_there_is_no_file_to_open_again(self):
+        for target in ("stdout", "off"):
+            with self.subTest(target):
+                recast = self.start(settings="", access_log=target)
+                recast.process.send_signal(signal.SIGUSR1)
+                wait_until("it is said", lambda: "no log is opened again: the access log goes to no file" in recast.error_text())
 
     def test_signals_without_a_meaning_are_ignored(self):
         """Fault 68."""

@@ -52,6 +52,9 @@ final class LogSink: Sendable {
     /// Waits until all that was taken is written, at most for a second. Once that was not enough, later calls don't wait.
     func settle() { writer.settle() }
 
+    /// Whether lines go to a file that can be opened anew.
+    var hasFile: Bool { writer.path != nil }
+
     /// Opens the file anew, after it was moved away (SIGUSR1). Lines taken before may still go to the old one or go to the
     /// new one; none is lost. When it can't be opened, the old one stays.
     func reopen() { writer.reopen() }
@@ -72,7 +75,7 @@ private final class LogWriter: Sendable {
 
     private let state = Mutex(State())
     private let wakeup: Wakeup
-    private let path: String?
+    let path: String?
 
     private init(path: String?) throws(LoopError) {
         self.path = path

@@ -72,6 +72,8 @@ public enum OperationalLog {
 
     static func logIsReopened(_ path: String) { note("the log \(path) is opened again") }
 
+    static func logHasNoFile() { note("no log is opened again: the access log goes to no file") }
+
     static func logCannotReopen(_ path: String, _ number: Int32) {
         note("the log \(path) can't be reopened: \(systemErrorText(number)); it stays where it was", level: .error)
     }

@@ -289,7 +289,9 @@ final class ServerControl {
 
     /// Opens the logs' files again, which were moved away.
     func reopenLogs() {
-        worker.log.sink?.reopen()
+        // Who has sent the signal waits for a word, here too.
+        guard let sink = worker.log.sink, sink.hasFile else { return OperationalLog.logHasNoFile() }
+        sink.reopen()
     }
 
     /// Lets each worker do `work` between two ticks; each gets one of `parts`.
