@@ -55,6 +55,12 @@ class ReaderTests(ConsoleTestCase):
         self.assertEqual(self.call("readers", script, whole[:60], "multipart/form-data; boundary=b"), [["a b", None, None, whole[:60].split("\r\n\r\n")[1], False]])
         self.assertIsNone(self.call("readers", script, whole, "multipart/form-data"))
         self.assertIsNone(self.call("readers", script, "nothing", "multipart/form-data; boundary=b"))
+        lines = "--bc\r\n--b c\r\n--b--c\r\n --b\r\n\n--b\r\n--c.b\n"
+        padded = f"--bc\r\n--b \t\r\nContent-Disposition: form-data; name=a\r\n\r\n{lines}\r\n--b-- \r\n--b\r\n\r\nrest\r\n--b--"
+        self.assertEqual(self.call("readers", script, padded, "multipart/form-data; boundary=b"), [["a", None, None, lines, True]])
+        self.assertEqual(self.call("readers", script, padded.replace("--b", "--b.c (+"), 'multipart/form-data; boundary="b.c (+"'),
+                         [["a", None, None, lines.replace("--b", "--b.c (+"), True]])
+        self.assertEqual(self.call("readers", script, "--bc\r\n\r\nx", "multipart/form-data; boundary=b"), None)
         for cut in range(len(whole)):  # wherever a kept beginning ends
             self.call("readers", script, whole[:cut], "multipart/form-data; boundary=b")
 

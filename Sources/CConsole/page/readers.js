@@ -135,21 +135,27 @@ export function parameter(value, name) {
   return found ? found[1]?.replace(/\\(.)/g, '$1') ?? found[2] : null;
 }
 
+// The delimiters of a multipart body's text: { start, end, isLast }, with the line end in front, without the one behind. A line that begins with
+// the boundary and goes on with anything but two hyphens, spaces and tabs is content (RFC 2046 §5.1.1). The text may be cut within one.
+function delimiterLines(text, boundary) {
+  const line = new RegExp(`(?:^|\\r\\n)--${boundary.replace(/\W/g, '\\$&')}(--|-$)?[ \\t]*(?=\\r\\n|\\r?$)`, 'g');
+  return Array.from(text.matchAll(line), (found) => (
+    { start: found.index, end: found.index + found[0].length, isLast: found[1] !== undefined }));
+}
+
 // Parts of a multipart body: { fields: [{ name, value }], name, filename, type, bytes, whole }. Null where it can't be read so.
 export function multipartParts(bytes, contentType) {
   const boundary = parameter(contentType, 'boundary');
   if (!boundary) return null;
   const text = latin1(bytes);
   const parts = [];
-  const mark = `--${boundary}`;
-  let at = text.startsWith(mark) ? 0 : text.indexOf(`\r\n${mark}`);
-  if (at < 0) return null;
-  if (at > 0) at += 2;
-  while (at >= 0) {
-    const lineEnd = text.indexOf('\r\n', at + mark.length);
-    if (text.startsWith('--', at + mark.length) || lineEnd < 0) break;
-    const next = text.indexOf(`\r\n${mark}`, lineEnd);
-    const end = next < 0 ? text.length : next;
+  const delimiters = delimiterLines(text, boundary);
+  if (!delimiters.length) return null;
+  for (const [index, delimiter] of delimiters.entries()) {
+    const lineEnd = delimiter.end;
+    if (delimiter.isLast || lineEnd === text.length) break;
+    const next = delimiters[index + 1];
+    const end = next ? next.start : text.length;
     const headEnd = text.startsWith('\r\n', lineEnd + 2) ? lineEnd : text.indexOf('\r\n\r\n', lineEnd);
     if (headEnd < 0 || headEnd > end) break;
     const head = utf8(bytes.subarray(lineEnd + 2, Math.max(headEnd, lineEnd + 2)));
@@ -161,9 +167,8 @@ export function multipartParts(bytes, contentType) {
     const disposition = field('content-disposition');
     parts.push({
       fields, name: parameter(disposition, 'name') ?? '', filename: parameter(disposition, 'filename'), type: field('content-type'),
-      bytes: bytes.subarray(Math.min(headEnd + 4, end), end), whole: next >= 0,
+      bytes: bytes.subarray(Math.min(headEnd + 4, end), end), whole: next !== undefined,
     });
-    at = next < 0 ? -1 : next + 2;
   }
   return parts;
 }
