@@ -62,6 +62,25 @@ import Transcoding
             plan: plan(.multipart, .form), body: PartHeadTests.body("b|text/x|1", "a||2"),
             lines: ["b > b [without Content-Type, X-Meta]", "a > a"]),
         Sample(
+            testDescription: "parameters of a Content-Disposition that go no further",
+            plan: plan(.multipart, .multipart) { $0.map.rename = [.init(from: path("b"), to: path("c"))] },
+            body: PartHeadTests.body(
+                "a\"; size=\"3|text/x|1", "f\"; Size=\"3\"; filename=\"x\"; creation-date=\"y||2", "b\"; q=\"|| 3",
+                "d||4"),
+            lines: [
+                "a > a [without Content-Disposition's size]",
+                "file f > f [without Content-Disposition's Size, creation-date]",
+                "b > c [without Content-Disposition's q, map.rename b to c]", "d > d",
+            ]),
+        Sample(
+            testDescription: "and in a document, beside other headers",
+            plan: plan(.multipart, .json) { ($0.fieldDecoding.types, $0.fieldEncoding.files) = (.safe, .base64) },
+            body: PartHeadTests.body("a\"; size=\"3|text/x|1", "f\"; filename=\"x\"; size=\"3||2"),
+            lines: [
+                "file f > f [without Content-Disposition's size, files: base64]",
+                "a > a [without Content-Disposition's size, types: safe, without Content-Type, X-Meta]",
+            ]),
+        Sample(
             testDescription: "a text that is written as JSON again keeps them",
             plan: plan(.multipart, .multipart) {
                 ($0.fieldDecoding.nesting, $0.fieldEncoding.nesting, $0.rewritesNames) = (.json, .json, true)

@@ -82,7 +82,7 @@ struct DialectPipelineTests {
             "p[]:x.png:image/png=A|a=1|b[]=2"),
         row(
             .php, .multipart, .multipart, multipart("b[]=2", "p[]:x=A", "p[]:y=B", "a=1"),
-            "p[0]:x:application/octet-stream=A|p[1]:y:application/octet-stream=B|b[0]=2|a=1"),
+            "p[0]:x=A|p[1]:y=B|b[0]=2|a=1"),
     ]
 
     @Test("each pipeline writes the dialect", arguments: table)

@@ -357,6 +357,10 @@ struct FileRuleTests {
         row(
             .multipart, .multipart, multipart("f:x:text/html=A"), "!file_type f",
             FileRule(path: path("f"), policy: .stream, types: [MediaPattern("image/*")!])),
+        // What it was taken for it goes out as; without such a rule nothing is said of it.
+        row(
+            .multipart, .multipart, multipart("f:x=A", "g:y=B", "h:z:=C"), "f:x:\(f)=A|g:y=B|h:z=C",
+            FileRule(path: path("f"), policy: .stream, types: [MediaPattern(f)!])),
         row(
             .multipart, .multipart, multipart("f:x:text/html=A"), "!file_type f",
             FileRule(path: path("f"), policy: .stream, mediaType: "image/png", types: [MediaPattern("image/*")!])),

@@ -144,7 +144,7 @@ struct NameLimitTests {
     @Test(
         "of a part's headers those count that are written, at n - 1, n and n + 1",
         arguments: [
-            // A file that came without a type gets one.
+            // A file that came without a type gets that of its rule.
             ("; filename=\"a\"", [], 2), ("; filename=\"a\"", ["X-Y: 1"], 3),
             ("; filename=\"a\"", ["Content-Type: a/b", "X-Y: 1"], 3),
             ("", [], 1), ("", ["X-Y: 1"], 2), ("", ["Content-Type: text/plain"], 2),
@@ -157,7 +157,10 @@ struct NameLimitTests {
         let body = "--b\r\n\(all)\r\n\r\n1\r\n--b--\r\n"
         let came = all.split(separator: "\r\n").count
         for limit in max(1, written - 1)...written + 1 {
-            let plan = plan(.multipart, .multipart) { $0.limits.partHeaders = limit }
+            let plan = plan(.multipart, .multipart) {
+                $0.limits.partHeaders = limit
+                $0.files = [FileRule(path: path("f"), policy: .stream, mediaType: "a/b")]
+            }
             let run = ConversionRun.run(plan, .whole(Array(body.utf8)))
             #expect(run.failure?.code == (limit < max(came, written) ? "limit_part_headers" : nil), "\(limit)")
             if run.failure == nil {
@@ -192,7 +195,10 @@ struct NameLimitTests {
         let whole = "Content-Disposition: form-data; name=\"f\"; filename=\"a\"Content-Type: application/octet-stream"
             .utf8.count
         for limit in whole - 1...whole + 1 {
-            let plan = plan(.multipart, .multipart) { $0.limits.partHeaderBytes = limit }
+            let plan = plan(.multipart, .multipart) {
+                $0.limits.partHeaderBytes = limit
+                $0.files = [FileRule(path: path("f"), policy: .stream, mediaType: "application/octet-stream")]
+            }
             let run = ConversionRun.run(plan, .whole(Array(dropped.utf8)))
             #expect(run.failure?.code == (limit < whole ? "limit_part_header_bytes" : nil), "\(limit)")
         }
@@ -203,8 +209,7 @@ struct NameLimitTests {
         let type = "multipart/form-data; boundary=BOUNDARY"
         let head = "Content-Disposition: form-data; name=\"f\"; filename=\"\u{e4}\""
         let body = "--b\r\n\(head)\r\nX-Y: 12345\r\n\r\n1\r\n--b--\r\n"
-        let whole =
-            head.utf8.count + 19 + 6 + "Content-Type: application/octet-stream".utf8.count + "X-Y: 12345".utf8.count
+        let whole = head.utf8.count + 19 + 6 + "X-Y: 12345".utf8.count
         for limit in whole - 1...whole + 1 {
             let plan = plan(.multipart, .multipart) { $0.limits.partHeaderBytes = limit }
             let run = ConversionRun.run(plan, .whole(Array(body.utf8)))

@@ -239,7 +239,7 @@ struct PipelineRowTests {
         // names written anew
         PipelineRow(
             .multipart, .multipart, multipart("t[]=1", "p[]:x=A", "d:d=D", "p[]:y=B"),
-            "p[0]:x:application/octet-stream=A|d:d:application/octet-stream=D|p[1]:y:application/octet-stream=B|t[0]=1"
+            "p[0]:x=A|d:d=D|p[1]:y=B|t[0]=1"
         ) {
             $0.fieldEncoding.arrays = .indices
             $0.rewritesNames = true
@@ -268,7 +268,7 @@ struct PipelineRowTests {
         PipelineRow(.multipart, .multipart, multipart("f:x=A", "n=me.jpg"), "!files_no_filename f") {
             $0.files = [FileRule(path: path("f"), policy: .stream, filename: .field(path("n")))]
         },
-        PipelineRow(.multipart, .multipart, multipart("f:x=ABC"), "f:x:application/octet-stream=ABC") {
+        PipelineRow(.multipart, .multipart, multipart("f:x=ABC"), "f:x=ABC") {
             $0.files = [FileRule(path: path("f"), policy: .stream, max: 3)]
         },
         PipelineRow(.multipart, .multipart, multipart("f:x=ABCD"), "!limit_file f") {

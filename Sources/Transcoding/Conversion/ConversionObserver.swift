@@ -29,6 +29,8 @@ internal final class ConversionObserver: TreeObserver {
         var isFile = false
         var rules: [String] = []
         var path: FieldPath?
+        /// What its reader has left out, whatever becomes of it: a rule, or none.
+        var losses: [String] = []
         /// The names of its further headers, of a text.
         var lines: [String] = []
     }
@@ -96,6 +98,10 @@ internal final class ConversionObserver: TreeObserver {
     func beginsPart(_ head: borrowing PartHead) {
         names.clear()
         part = Part(name: head.name.lossyString(), isFile: head.isFile)
+        if !head.lostParameters.isEmpty {
+            part.losses = ["without Content-Disposition's \(head.lostParameters.lossyString())"]
+            part.rules = part.losses
+        }
         if !head.isFile {
             if head.hasMediaType { part.lines.append("Content-Type") }
             for index in 0..<head.otherFieldCount { part.lines.append(head.otherFieldName(index).lossyString()) }
@@ -130,7 +136,7 @@ internal final class ConversionObserver: TreeObserver {
             guard !kind.isContainer else { continue }
             let isInferred = plan.fieldDecoding.types == .safe && kind != .string
             origins[node] = Origin(
-                source: part.name, rules: isInferred ? ["types: safe"] : [], lines: part.lines)
+                source: part.name, rules: part.losses + (isInferred ? ["types: safe"] : []), lines: part.lines)
         }
         guard !isKept else { return }
         // A library's rule has left it out before it came into the tree.

@@ -131,6 +131,8 @@ internal struct FileGate {
     func describe(_ head: inout PartHead, rule: Int?) throws(ConversionError) {
         guard let rule else { return }
         try check(type: head.mediaType, rule: rule)
+        // What the rule has taken it for is what it goes out as.
+        if !rules[rule].types.isEmpty { head.isUntyped = false }
         switch rules[rule].filename {
         case nil: break
         case .literal(let name): head.setFilename(Array(name.utf8).span)

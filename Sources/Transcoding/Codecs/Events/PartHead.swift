@@ -9,6 +9,7 @@ public struct PartHead: Sendable {
     internal var filenameRange: Range<Int>?
     internal var mediaTypeRange: Range<Int>?
     internal var otherFields: [(name: Range<Int>, value: Range<Int>)] = []
+    internal var lostParametersRange: Range<Int>?
 
     /// Whether the part is a file: it has a filename, or a rule declared it one.
     public var isFile = false
@@ -21,6 +22,8 @@ public struct PartHead: Sendable {
     internal var hasGivenName = false
     /// Whether what begins like a file is a text with a media type.
     internal var isText = false
+    /// Whether the file came in a part that had no Content-Type: then it goes out without one where it stays a part.
+    internal var isUntyped = false
 
     /// A head without a name.
     public init() {}
@@ -76,6 +79,13 @@ public struct PartHead: Sendable {
         unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
     }
 
+    /// The names of those parameters of the Content-Disposition that are read by nobody and go no further, as they stood in it
+    /// and with a comma between them; empty when there were none. No copy of the head has them.
+    internal var lostParameters: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(lostParametersRange ?? 0..<0) }
+    }
+
     /// The bytes that the head holds.
     internal var storedCount: Int { bytes.count }
 
@@ -86,10 +96,12 @@ public struct PartHead: Sendable {
         nameEnd = 0
         filenameRange = nil
         mediaTypeRange = nil
+        lostParametersRange = nil
         isFile = false
         hasValue = true
         hasGivenName = false
         isText = false
+        isUntyped = false
     }
 
     /// Starts a head anew with `name`; everything else is forgotten.
@@ -104,6 +116,7 @@ public struct PartHead: Sendable {
         var copy = PartHead(name: name)
         copy.isFile = isFile
         copy.hasValue = hasValue
+        copy.isUntyped = isUntyped
         if hasFilename { copy.setFilename(filename) }
         if hasMediaType { copy.setMediaType(mediaType) }
         for index in otherFields.indices { copy.addField(name: otherFieldName(index), value: otherFieldValue(index)) }
@@ -138,6 +151,8 @@ public struct PartHead: Sendable {
         otherFields.append((nameRange, appendRange(value)))
     }
 
+    internal mutating func setLostParameters(_ names: Span<UInt8>) { lostParametersRange = appendRange(names) }
+
     private mutating func appendRange(_ value: Span<UInt8>) -> Range<Int> {
         let start = bytes.count
         bytes.append(contentsOf: value)
@@ -157,5 +172,6 @@ extension PartHead {
         copyLines(of: other)
         isFile = other.isFile
         hasValue = other.hasValue
+        isUntyped = other.isUntyped
     }
 }

@@ -11,9 +11,9 @@ extension Multipart {
     /// unpaired backslash, which receivers would take for an escape of the quote, is refused; so is one that would be written as
     /// another one of the body was, as `"` and `%22`.
     ///
-    /// A file has a Content-Type, application/octet-stream where its head names none, and a filename, `blob` where its
-    /// head has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part headers are
-    /// written as they came, without a Content-Transfer-Encoding.
+    /// A file has a Content-Type, application/octet-stream where its head names none, unless it came in a part without one; and a
+    /// filename, `blob` where its head has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part
+    /// headers are written as they came, without a Content-Transfer-Encoding.
     ///
     /// A streamed content can't be searched for the boundary before the boundary is written. So the boundary must be
     /// `Boundary.random()`, which no sender can foresee, or, where the parts of a multipart body are copied, may be the
@@ -202,7 +202,7 @@ extension Multipart.Encoder {
         if !head.mediaType.isEmpty {
             output.append("\r\nContent-Type: ")
             output.append(head.mediaType)
-        } else if head.isFile {
+        } else if Self.hasStandardType(head) {
             output.append("\r\nContent-Type: ")
             output.append(Self.standardFileType)
         }
@@ -217,7 +217,10 @@ extension Multipart.Encoder {
         output.append("\r\n\r\n")
     }
 
-    /// The type of a file that came without one.
+    /// Whether a type is written of a head that names none: of a file, for which nobody has left it out before.
+    private static func hasStandardType(_ head: borrowing PartHead) -> Bool { head.isFile && !head.isUntyped }
+
+    /// The type of a file of which none is known.
     internal static let standardFileType: StaticString = "application/octet-stream"
 
     /// Whether a header of that name is passed on.
@@ -310,7 +313,7 @@ extension Multipart.Encoder {
 extension Multipart.Encoder {
     /// Throws when what would be written of the head is beyond `limits.key`, `partHeaders`, `partHeaderLine` or
     /// `partHeaderBytes`. Counted is what is written, as the reader will count it: without line ends, with a Content-Type that
-    /// the part came without, without headers that aren't passed on.
+    /// a file is given, without headers that aren't passed on.
     internal func checkLimits(
         _ head: borrowing PartHead, _ limits: Limits, withHeaders: Bool
     ) throws(ConversionError) {
@@ -382,7 +385,7 @@ extension Multipart.Encoder {
     /// The length of the Content-Type that is written; nil where there is none.
     private static func typeLength(_ head: borrowing PartHead) -> Int? {
         if !head.mediaType.isEmpty { return head.mediaType.count }
-        return head.isFile ? standardFileType.utf8CodeUnitCount : nil
+        return hasStandardType(head) ? standardFileType.utf8CodeUnitCount : nil
     }
 
     /// How long a text is between its quotes, and how many bytes it has grown to a reader by line ends that became CRLF.

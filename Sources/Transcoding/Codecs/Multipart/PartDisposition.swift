@@ -11,6 +11,11 @@ internal struct PartDisposition {
     /// The filename, with its folders unless they are not wanted; only where `hasFilename`.
     private(set) var filename: [UInt8] = []
     private(set) var hasFilename = false
+    /// The names of the parameters that RFC 7578 doesn't know, with a comma between them.
+    ///
+    /// They go no further. Readers that look for `name="` or `filename=` wherever it stands would find it in another parameter's
+    /// name or value, and take the part for another one than it was taken for here.
+    private(set) var others: [UInt8] = []
     /// What `name*` and `filename*` say, where they stand.
     private var extendedName: [UInt8] = []
     private var extendedFilename: [UInt8] = []
@@ -20,6 +25,7 @@ internal struct PartDisposition {
     mutating func clear() {
         name.removeAll(keepingCapacity: true)
         if !filename.isEmpty { filename.removeAll(keepingCapacity: true) }
+        if !others.isEmpty { others.removeAll(keepingCapacity: true) }
         hasFilename = false
     }
 
@@ -68,6 +74,9 @@ internal struct PartDisposition {
                 try Self.decodeExtended(parameter, of: value, into: &extendedName)
             } else if Self.isContinuation(label) {
                 throw .parameterExtended
+            } else {
+                if !others.isEmpty { others.append(contentsOf: [UInt8(ascii: ","), ASCII.space]) }
+                others.append(contentsOf: label)
             }
         }
         guard hasName || hasExtendedName || isNested else { throw .nameMissing }

@@ -2,7 +2,8 @@ internal import Octets
 
 /// Makes the head of a part from its header lines.
 ///
-/// Content-Disposition gives name and filename, Content-Type the media type; Content-Length is dropped (RFC 7578 §4.8);
+/// Content-Disposition gives name and filename, and of other parameters no more than their names; Content-Type the media type;
+/// Content-Length is dropped (RFC 7578 §4.8);
 /// a Content-Transfer-Encoding must be 7bit, 8bit or binary, or one that is decoded; all others are kept as they came.
 internal struct PartHeadReader {
     private var disposition = PartDisposition()
@@ -40,6 +41,7 @@ internal struct PartHeadReader {
             head.setName(disposition.name.span)
         }
         if disposition.hasFilename { head.setFilename(disposition.filename.span) }
+        if !disposition.others.isEmpty { head.setLostParameters(disposition.others.span) }
         var hasContentType = false
         for field in headers.fields {
             let value = text.extracting(field.value)
@@ -67,6 +69,7 @@ internal struct PartHeadReader {
             case .other: head.addField(name: text.extracting(field.name), value: value)
             }
         }
+        head.isUntyped = head.isFile && !head.hasMediaType
     }
 
     private mutating func begin() {
