@@ -25,7 +25,7 @@ public struct SettingsFile: Sendable {
             return note
         }
     }
-    /// Those of `notes` that are about the machine on which the settings are served, and cost nothing to find.
+    /// Those of `notes` that are about the machine on which the settings are served, and cost little to find.
     public var machineNotes: [SettingsNote] { noteFinder.authorityNotes }
     private let noteFinder: SettingsNotes
     /// The lines whose values could not be checked, because what they hold isn't here, in ascending order.

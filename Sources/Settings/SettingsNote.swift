@@ -63,10 +63,7 @@ struct SettingsNotes {
         var notes: [SettingsNote] = []
         for (index, upstream) in settings.upstreams.enumerated() {
             func note(_ code: String, _ message: String, _ hint: String) {
-                notes.append(
-                    SettingsNote(
-                        severity: .warning, code: code, line: upstreams[index].line, column: upstreams[index].column,
-                        subject: "upstream \(upstream.name)", message: message, hint: hint))
+                notes.append(warning(ofUpstream: index, code, message, hint))
             }
             if !used.contains(index), !lacksRoutes {
                 note("upstream_unused", "no route names it", "a route does with upstream: \(upstream.name)")
@@ -89,14 +86,17 @@ struct SettingsNotes {
     /// Upstreams that can't be believed on this machine: each request to them fails.
     var authorityNotes: [SettingsNote] {
         settings.upstreams.indices.filter { settings.upstreams[$0].tls?.lacksAuthorities == true }.map { index in
-            SettingsNote(
-                severity: .warning, code: "upstream_no_authorities", line: upstreams[index].line,
-                column: upstreams[index].column, subject: "upstream \(settings.upstreams[index].name)",
-                message:
-                    "its certificate is checked by the authorities of this machine, which has none: "
-                    + "each request to it fails",
-                hint: "install them (ca-certificates), or name a file of them with tls: { ca: … }")
+            warning(
+                ofUpstream: index, "upstream_no_authorities",
+                "its certificate is checked by the authorities of this machine, which has none: each request to it fails",
+                "install them (ca-certificates), or name a file of them with tls: { ca: … }")
         }
+    }
+
+    private func warning(ofUpstream index: Int, _ code: String, _ message: String, _ hint: String) -> SettingsNote {
+        SettingsNote(
+            severity: .warning, code: code, line: upstreams[index].line, column: upstreams[index].column,
+            subject: "upstream \(settings.upstreams[index].name)", message: message, hint: hint)
     }
 
     /// Routes that a path walks around where the segments pass that upstreams seldom tell from others.
