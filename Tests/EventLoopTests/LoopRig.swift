@@ -56,6 +56,15 @@ func tcpPair() throws -> (Int32, Int32) {
     return (client, server)
 }
 
+/// Closes a descriptor, for all tests of this module. One that is closed already is an issue: closed once more, its number may be
+/// that of a test beside this one, which then fails or, by SIGPIPE, ends all of them.
+@discardableResult
+func close(_ descriptor: Int32) -> Int32 {
+    let outcome = Glibc.close(descriptor)
+    #expect(outcome == 0, "descriptor \(descriptor) was closed already")
+    return outcome
+}
+
 /// Writes to a plain descriptor; the bytes must fit its buffer.
 func put(_ text: String, to descriptor: Int32) {
     let bytes = Array(text.utf8)
@@ -66,7 +75,7 @@ func put(_ text: String, to descriptor: Int32) {
 func reset(_ descriptor: Int32) {
     var option = linger(l_onoff: 1, l_linger: 0)
     _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-    _ = close(descriptor)
+    close(descriptor)
 }
 
 extension [UInt8] {
