@@ -490,8 +490,14 @@ import Transcoding
 
     @Test(
         "what is longer than what is held of a document has its length, too, and hardly any padding",
-        arguments: 0..<9, [(8 << 20) - 1000, 8 << 20, 9_000_000])
-    func wholeDocument(_ index: Int, _ count: Int) throws {
+        arguments: 0..<9)
+    func wholeDocument(_ index: Int) throws {
+        for (number, count) in [(8 << 20) - 1000, 8 << 20, 9_000_000].enumerated() where tries(number: index + number) {
+            try wholeDocument(index, count)
+        }
+    }
+
+    private func wholeDocument(_ index: Int, _ count: Int) throws {
         let (name, plan, body, isExact) = Self.wholeDocuments[index]
         let bytes = Array(body(count).utf8)
         let rig = try Rig(plan)

@@ -1,5 +1,6 @@
 import Foundation
 import Settings
+import TestSupport
 import Testing
 
 /// Settings that are checked where neither variables nor files of them are: any value may come from one, and whatever else is
@@ -82,6 +83,7 @@ import Testing
                 // Comments are no values, and a text with a colon and a space behind it is a key's.
                 if line.last?.contains("# ") == true || line.last?.hasPrefix("#") == true { continue }
                 tried += 1
+                guard tries(number: tried) else { continue }
                 let changed = text[..<value.startIndex] + "\"\(reference)\"" + text[value.endIndex...]
                 #expect(Self.mistakes(String(changed)) == [], "\(name), line \(line.count): \(value)")
                 let wrong = Self.mistakes(changed + "\nnonsense: 1\n")

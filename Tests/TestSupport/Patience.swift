@@ -6,13 +6,19 @@ public let isSanitized = unsafe getenv("RECAST_SANITIZED") != nil
 /// Seconds that a test waits for what must come; whatever is still missing then hangs.
 public let patience: UInt64 = isSanitized ? 240 : 60
 
-/// Whether tests try a tenth of their inputs and cuts: where a sanitizer looks at each access, but for `make nightly`, which
-/// has the time for all.
-public let triesTenth = unsafe isSanitized && getenv("RECAST_FULL") == nil
+/// Whether everything is tried, as `make nightly` has the time for.
+private let triesAll = unsafe getenv("RECAST_FULL") != nil
 
-/// How many of `count` random inputs a test tries: all, or a tenth.
-public func tries(_ count: Int) -> Int { triesTenth ? max(1, count / 10) : count }
+/// Whether a sanitizer looks at each access, in a run that doesn't try everything: then tests try a tenth of their inputs and cuts.
+public let triesTenth = isSanitized && !triesAll
 
-/// Whether a test tries the input of this number: all, or every tenth. Numbers that are sums of several indices spread the tenth
-/// over all of them.
-public func tries(number: Int) -> Bool { !triesTenth || number % 10 == 0 }
+/// One of how many is tried of what a test makes many of: random inputs, and what it combines each input with. On each change that
+/// is a third of them, or a tenth. What `Recut` and `Cut` make is left whole where there is no sanitizer.
+private let share = triesAll ? 1 : isSanitized ? 10 : 3
+
+/// How many of `count` random inputs a test tries.
+public func tries(_ count: Int) -> Int { max(1, count / share) }
+
+/// Whether a test tries the combination of this number. Numbers that are sums of several indices spread those that are tried over
+/// all of them.
+public func tries(number: Int) -> Bool { number % share == 0 }
