@@ -2,10 +2,11 @@ internal import Gateway
 internal import Proxy
 internal import Transcoding
 
-/// Rules for bodies that can never do what they say: of pictures (`image`), and of envelopes (`status_from`, `problem`).
+/// Rules for bodies that can never do what they say: of types that no conversion reads, of pictures (`image`), and of envelopes
+/// (`status_from`, `problem`).
 extension SettingsNotes {
     var bodyNotes: [SettingsNote] {
-        settings.routes.indices.flatMap { pictureNotes($0) + envelopeNotes($0) }
+        settings.routes.indices.flatMap { typeNotes($0) + pictureNotes($0) + envelopeNotes($0) }
     }
 
     private func note(
@@ -16,6 +17,44 @@ extension SettingsNotes {
         return SettingsNote(
             severity: severity, code: code, line: routes[index].line, column: routes[index].column,
             subject: "route \(name)\(which)", message: message, hint: hint, route: name)
+    }
+
+    // MARK: Types
+
+    /// A route whose `match` lets types in that its own conversion doesn't read.
+    private func typeNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        guard let conversion = route.conversion else { return [] }
+        let types = route.match.types
+        let unread = types.filter { !Self.reads(conversion.plan, $0) }
+        // Among others that are read, one that passes is meant to.
+        guard !unread.isEmpty, conversion.otherTypes == .reject || unread.count == types.count else { return [] }
+        let inputs = conversion.plan.inputs.map(\.rawValue).joined(separator: ", ")
+        return [
+            note(
+                .warning, "match_type", index,
+                "its \"match\" takes \(unread.map(\.description).joined(separator: ", ")), which its conversion of "
+                    + "\(inputs) doesn't read: each such body "
+                    + (conversion.otherTypes == .reject ? "is a 415" : "passes as it came"),
+                "a type goes to a route that reads it, or to one without a conversion")
+        ]
+    }
+
+    /// Media types that encodings are declared by, one at least of each pair of halves.
+    private static let declaredTypes = [
+        "application/json", "application/x-www-form-urlencoded", "multipart/form-data", "application/xml", "text/xml",
+        "application/x-plist", "text/plain", "application/octet-stream",
+    ]
+
+    /// Whether some body of a type in `range` is read by the plan.
+    private static func reads(_ plan: ConversionPlan, _ range: MediaRange) -> Bool {
+        let text = range.description
+        let types =
+            text == "*/*"
+            ? declaredTypes
+            : text.hasSuffix("/*")
+                ? declaredTypes.filter { $0.hasPrefix(text.dropLast()) } + ["\(text.dropLast())x"] : [text]
+        return types.contains { (try? plan.inputEncoding(for: Array($0.utf8).span)) != nil }
     }
 
     // MARK: Pictures
@@ -188,15 +227,10 @@ extension SettingsNotes {
             plan.fieldDecoding = conversion.plan.fieldDecoding
         }
         return rule.condition.types.contains { pattern in
-            let text: String
             switch pattern {
-            case .suffix(let suffix): text = "application/x\(suffix)"
-            case .range(let range):
-                text = range.description
-                // A star for the second half takes in one of ours where the first half is of one.
-                if text.hasSuffix("/*") { return ["*/*", "application/*", "text/*"].contains(text) }
+            case .suffix(let suffix): (try? plan.inputEncoding(for: Array("application/x\(suffix)".utf8).span)) != nil
+            case .range(let range): Self.reads(plan, range)
             }
-            return (try? plan.inputEncoding(for: Array(text.utf8).span)) != nil
         }
     }
 

@@ -26,11 +26,22 @@ struct Recast: ParsableCommand {
         do {
             let arguments = programArguments()
             if let file = Serve.onlyFile(arguments) { return try Serve.run(file) }
+            try checkName(arguments)
             var command = try parseAsRoot(arguments)
             try command.run()
         } catch {
             end(error)
         }
+    }
+
+    /// Throws where the first argument names no command: the parser would call it an argument that isn't expected.
+    private static func checkName(_ arguments: [String]) throws(CommandFault) {
+        let names = configuration.subcommands.map { $0._commandName } + ["help"]
+        guard let name = arguments.first, !name.hasPrefix("-"), !names.contains(name) else { return }
+        throw CommandFault(
+            CommandFault.usage,
+            "recast: there is no command \"\(name)\": \(NearestWord.hint(for: name, among: names)) (\"recast help\" tells how)"
+        )
     }
 
     /// Says what `error` is and ends: help and the version, which come as one, are what was asked for.

@@ -46,13 +46,12 @@ struct Serve: ParsableCommand {
         let backend = AdminBackend(loaded, path: file, reread: reread)
         do throws(ServerError) {
             return try Server.run(
-                settings: settings, reload: { SettingsPath.reload(file, keeping: reread) }, services: backend.services
+                settings: settings, reload: { SettingsPath.reload(file, keeping: reread, warns: true) },
+                services: backend.services
             ) { addresses in
                 let places = addresses.map(\.description).joined(separator: ", ")
                 OperationalLog.note("serving \(counted(settings.routes.count, "route")) of \(file) on \(places)")
-                for note in loaded.machineNotes {
-                    OperationalLog.note("\(note) (line \(note.line))", level: .warning)
-                }
+                SettingsPath.warn(of: loaded)
             }
         } catch {
             throw CommandFault(CommandFault.unavailable, "recast serve: \(error)")

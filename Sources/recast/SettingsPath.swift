@@ -31,16 +31,24 @@ enum SettingsPath {
         return loaded
     }
 
+    /// Logs what the settings can't have on this machine; `beginning` goes before each line.
+    static func warn(of loaded: SettingsFile, as beginning: String = "") {
+        for note in loaded.machineNotes {
+            OperationalLog.note("\(beginning)\(note) (line \(note.line))", level: .warning)
+        }
+    }
+
     /// The settings of `file` once more, for a proxy that runs: checked, their examples run.
-    /// `reread` gets what was read.
+    /// `reread` gets what was read. What this machine doesn't have for it is logged where it `warns`.
     static func reload(
-        _ file: String, withoutSecrets: Bool = false, keeping reread: RereadSettings
+        _ file: String, withoutSecrets: Bool = false, keeping reread: RereadSettings, warns: Bool = false
     ) -> Result<ProxySettings, ReloadFailure> {
         var files: [String] = []
         do {
             let loaded = try SettingsFile.load(file, withoutSecrets: withoutSecrets, files: &files)
             try loaded.runExamples()
             reread.keep(loaded)
+            if warns { warn(of: loaded, as: "reload: ") }
             return .success(loaded.settings)
         } catch {
             return .failure(ReloadFailure(reasons: CommandFault(error, in: file).lines, files: files))

@@ -127,6 +127,24 @@ class CommandTests(unittest.TestCase):
                     self.assertEqual(result.returncode, 69)
                     self.assertEqual(result.stderr, b"recast: standard output can't be written\n")
 
+    def test_a_command_that_there_is_none_of_is_named(self):
+        for words, hint in [(["serv"], 'did you mean "serve"?'), (["serv", "x.yaml"], 'did you mean "serve"?'),
+                            (["chekc", "--json", "x.yaml"], 'did you mean "check"?'), (["recast.yaml"], "known are serve, init, ")]:
+            with self.subTest(words):
+                result = recast(*words)
+                self.assertEqual((result.returncode, result.stdout), (64, b""))
+                self.assertIn(f'recast: there is no command "{words[0]}": {hint}'.encode(), result.stderr)
+
+    def test_routes_that_nobody_could_read_through_are_not_all_listed(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: '127.0.0.1:1' }\nroutes:\n")
+            file.writelines(f"  - {{ name: r{number:03}, match: /{number}, upstream: app }}\n" for number in range(42))
+            file.flush()
+            result = recast("explain", file.name, "something")
+        self.assertEqual(result.returncode, 64)
+        self.assertIn(b"known are r000, r001, ", result.stderr)
+        self.assertIn(b", r039 and 2 more", result.stderr)
+
     def test_check_prints_findings_for_programs(self):
         path = os.path.join(ROOT, "Tests", "EndToEndTests", "mistakes.yaml")
         result = recast("check", "--json", path)

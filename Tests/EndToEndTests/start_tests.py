@@ -78,9 +78,12 @@ class AuthorityTests(StartTestCase):
         self.serves(process)
         line = "upstream {}: its certificate is checked by the authorities of this machine, which has none: each request to it fails; install"
         wait_until("it is said", lambda: line.format("pinned") in self.error_text())
-        self.stop(process)
         self.assertIn(f"warning {line.format('far')}", self.error_text())
         self.assertEqual(self.error_text().count("which has none"), 2)
+        process.send_signal(signal.SIGHUP)
+        wait_until("it is said again", lambda: f"warning reload: {line.format('pinned')}" in self.error_text())
+        self.stop(process)
+        self.assertEqual(self.error_text().count("which has none"), 4)
 
         config = os.path.join(self.folder.name, "recast.yaml")
 

@@ -12,6 +12,34 @@ import Testing
     }
 
     @Test(
+        "a type that is let in, and that the conversion doesn't read",
+        arguments: [
+            ("text/html", "json -> form", true), ("application/json", "json -> form", false),
+            ("application/vnd.api+json", "json -> form", false), ("'*/*'", "json -> form", false),
+            ("'application/*'", "json -> form", false), ("'text/*'", "json -> form", true),
+            ("'text/*'", "xml -> json", false), ("'multipart/*'", "multipart -> json", false),
+            ("'multipart/*'", "form -> json", true), ("'image/*'", "json -> form", true),
+            ("text/plain", "text -> json", false), ("application/x-www-form-urlencoded", "form -> json", false),
+            ("application/x-plist", "bplist -> json", false),
+            ("[application/json, text/html]", "json -> form", true),
+            (
+                "[application/json, text/html]",
+                "{ decode: { as: json }, encode: { as: form }, on_other_type: pass }", false
+            ),
+            ("text/html", "{ decode: { as: json }, encode: { as: form }, on_other_type: pass }", true),
+            ("[application/json, multipart/form-data]", "{ decode: { as: auto }, encode: { as: form } }", false),
+        ])
+    func matchTypes(types: String, conversion: String, isNoted: Bool) throws {
+        let found = try notes("match: { path: /a, type: \(types) }, request: \(conversion)")
+        #expect(found == (isNoted ? ["5:13 warning match_type"] : []))
+    }
+
+    @Test("a type that is matched and not converted is no matter for a warning")
+    func plainTypes() throws {
+        #expect(try notes("match: { path: /a, type: text/html }") == [])
+    }
+
+    @Test(
         "a picture that never comes, or passes as it is",
         arguments: [
             ("match: /a", "multipart", "max: 60", "", ""),

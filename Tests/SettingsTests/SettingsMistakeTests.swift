@@ -122,6 +122,19 @@ import Testing
             ("[\"[::]:1\", \"[::1]:1\"]", "[::1]:1 and [::]:1 can't both be listened on: "),
             ("\"systemd:\"", "systemd: is followed by the name of a socket, as in systemd:web"),
             ("\"systemd:a:b\"", "systemd: is followed by the name of a socket, as in systemd:web"),
+            ("http://127.0.0.1:1", "an address has no scheme: write \"127.0.0.1:1\""),
+            (
+                "\"http://localhost:1/a\"",
+                "an address has no scheme and no path: write \"localhost:1\"; paths are matched by routes"
+            ),
+            (
+                "\"https://0.0.0.0:8443\"",
+                "an address has no scheme: write \"address: 0.0.0.0:8443\" and \"tls: { certificate: …, key: … }\""
+            ),
+            (
+                "http://app.example",
+                "an address has no scheme: write HOST:PORT, as in 127.0.0.1:8080, \"[::1]:8080\" or unix:/run/recast.sock"
+            ),
             ("[]", "\"listen\" is an empty list: leave it out or name something"),
         ])
     func listen(address: String, message: String) {
@@ -139,8 +152,24 @@ import Testing
     @Test(
         "an upstream that can't be used is reported",
         arguments: [
-            ("http://a:1", "4:6: an address has no scheme: write \"a:1\" with its port"),
-            ("https://a:1", "4:6: an address has no scheme: write \"address: a:1\" with its port and \"tls: true\""),
+            ("http://a:1", "4:6: an address has no scheme: write \"a:1\""),
+            ("http://a:1/", "4:6: an address has no scheme: write \"a:1\""),
+            ("HTTP://a", "4:6: an address has no scheme: write \"a:80\""),
+            ("\"http://[::1]\"", "4:6: an address has no scheme: write \"[::1]:80\""),
+            ("h2c://a:1", "4:6: an address has no scheme: write \"a:1\""),
+            ("https://a:1", "4:6: an address has no scheme: write \"address: a:1\" and \"tls: true\""),
+            (
+                "https://a.example/api/v1?x",
+                "4:6: an address has no scheme and no path: write \"address: a.example:443\" and \"tls: true\"; "
+                    + "a path goes into a route's \"rewrite\""
+            ),
+            ("a:1/", "4:6: an address has no path: write \"a:1\""),
+            ("a:1/api", "4:6: an address has no path: write \"a:1\"; a path goes into a route's \"rewrite\""),
+            (
+                "http://user:word@a:1",
+                "4:6: an address has no scheme: write HOST:PORT, "
+                    + "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
+            ),
             (
                 "a",
                 "4:6: \"a\" has no port: write HOST:PORT, as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"

@@ -1,5 +1,5 @@
 /// Which word was meant.
-enum NearestWord {
+package enum NearestWord {
     /// The word of `known` that differs from `word` by the fewest letters, when it is near enough to be meant.
     static func of(_ word: String, among known: [String]) -> String? {
         let wanted = Array(word.lowercased())
@@ -22,11 +22,15 @@ enum NearestWord {
         distance(Array(word.lowercased()), Array(other.lowercased())) <= 1
     }
 
-    /// The end of a message about a word that is not known: a guess, or all that there is.
-    static func hint(for word: String, among known: [String]) -> String {
+    /// Words that a message names at most, 40: there are as many routes as somebody wants.
+    private static let listed = 40
+
+    /// The end of a message about a word that is not known: a guess, or all that there is, the first forty of more.
+    package static func hint(for word: String, among known: [String]) -> String {
         if let nearest = of(word, among: known) { return "did you mean \"\(nearest)\"?" }
         if known.count == 1 { return "only \"\(known[0])\" is known" }
-        return "known are \(known.joined(separator: ", "))"
+        let more = known.count > listed ? " and \(known.count - listed) more" : ""
+        return "known are \(known.prefix(listed).joined(separator: ", "))\(more)"
     }
 
     /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.

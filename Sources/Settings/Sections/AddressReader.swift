@@ -2,8 +2,9 @@ public import Proxy
 
 /// Addresses as the settings write them: `127.0.0.1:8080`, `[::1]:8080`, `app.internal:3000`, `unix:/run/app.sock`.
 enum AddressReader {
-    /// Where to listen: an address literal, or `localhost` for 127.0.0.1; port 0 lets the kernel pick.
-    static func listen(_ text: String) throws(AddressFault) -> ListenAddress {
+    /// Where to listen: an address literal, or `localhost` for 127.0.0.1; port 0 lets the kernel pick. `securing` are the keys that
+    /// make it a listener of TLS, where there may be one.
+    static func listen(_ text: String, securing: String? = nil) throws(AddressFault) -> ListenAddress {
         if let path = try unixPath(text) { return .unix(path: path) }
         if text.hasPrefix("systemd:") {
             let name = String(text.dropFirst(8))
@@ -13,6 +14,12 @@ enum AddressReader {
             return .systemd(name: name)
         }
         let example = "as in 127.0.0.1:8080, \"[::1]:8080\" or unix:/run/recast.sock"
+        if let fault = urlFault(
+            text, example: example, securing: securing, path: "; paths are matched by routes",
+            reads: { (try? listen($0)) != nil })
+        {
+            throw fault
+        }
         let (host, port) = try split(text, ports: 0...65535, example: example)
         if host == "localhost" { return .tcp(host: "127.0.0.1", port: port) }
         guard host.contains(":") || isIPv4(host) else {
@@ -24,14 +31,13 @@ enum AddressReader {
     /// Where an upstream is: a name or an address literal.
     static func upstream(_ text: String) throws(AddressFault) -> UpstreamAddress {
         if let path = try unixPath(text) { return .unix(path: path) }
-        for scheme in ["http://", "https://"] where text.hasPrefix(scheme) {
-            throw AddressFault(
-                reason: scheme == "http://"
-                    ? "an address has no scheme: write \"\(text.dropFirst(scheme.count))\" with its port"
-                    : "an address has no scheme: write \"address: \(text.dropFirst(scheme.count))\" with its port and \"tls: true\""
-            )
-        }
         let example = "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
+        if let fault = urlFault(
+            text, example: example, securing: "\"tls: true\"", path: "; a path goes into a route's \"rewrite\"",
+            reads: { (try? upstream($0)) != nil })
+        {
+            throw fault
+        }
         let (host, port) = try split(text, ports: 1...65535, example: example)
         let isName = host.utf8.allSatisfy {
             switch $0 {
@@ -45,6 +51,36 @@ enum AddressReader {
             throw AddressFault(reason: "\"\(host)\" is neither a name nor an address: write one, \(example)")
         }
         return .tcp(host: host, port: port)
+    }
+
+    /// Of a text that is a URL, or an address with a path: what to write in its place, if that is one which `reads`.
+    private static func urlFault(
+        _ text: String, example: String, securing: String?, path hint: String, reads: (String) -> Bool
+    ) -> AddressFault? {
+        let mark = text.firstRange(of: "://")
+        let scheme = mark.map { text[..<$0.lowerBound].lowercased() }
+        let rest = text[(mark?.upperBound ?? text.startIndex)...]
+        let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
+        guard scheme != nil || end < rest.endIndex else { return nil }
+        let hasPath = rest.endIndex > end && rest[end...] != "/"
+        var reason =
+            switch (scheme != nil, hasPath || scheme == nil) {
+            case (true, true): "an address has no scheme and no path"
+            case (true, false): "an address has no scheme"
+            default: "an address has no path"
+            }
+        var address = String(rest[..<end])
+        if let standard = ["http": 80, "https": 443][scheme ?? ""], address.hasSuffix("]") || !address.contains(":") {
+            address += ":\(standard)"
+        }
+        if !reads(address) {
+            reason += ": write HOST:PORT, \(example)"
+        } else if scheme == "https", let securing {
+            reason += ": write \"address: \(address)\" and \(securing)"
+        } else {
+            reason += ": write \"\(address)\""
+        }
+        return AddressFault(reason: reason + (hasPath ? hint : ""))
     }
 
     private static func unixPath(_ text: String) throws(AddressFault) -> String? {
