@@ -122,6 +122,7 @@ import Testing
             ("[\"[::]:1\", \"[::1]:1\"]", "[::1]:1 and [::]:1 can't both be listened on: "),
             ("\"systemd:\"", "systemd: is followed by the name of a socket, as in systemd:web"),
             ("\"systemd:a:b\"", "systemd: is followed by the name of a socket, as in systemd:web"),
+            ("/run/a.sock", "a path is no address; for a unix socket write \"unix:/run/a.sock\""),
             ("http://127.0.0.1:1", "an address has no scheme: write \"127.0.0.1:1\""),
             (
                 "\"http://localhost:1/a\"",
@@ -163,6 +164,7 @@ import Testing
                 "4:6: an address has no scheme and no path: write \"address: a.example:443\" and \"tls: true\"; "
                     + "a path goes into a route's \"rewrite\""
             ),
+            ("/run/a.sock", "4:6: a path is no address; for a unix socket write \"unix:/run/a.sock\""),
             ("a:1/", "4:6: an address has no path: write \"a:1\""),
             ("a:1/api", "4:6: an address has no path: write \"a:1\"; a path goes into a route's \"rewrite\""),
             (

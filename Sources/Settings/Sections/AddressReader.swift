@@ -57,6 +57,9 @@ enum AddressReader {
     private static func urlFault(
         _ text: String, example: String, securing: String?, path hint: String, reads: (String) -> Bool
     ) -> AddressFault? {
+        if text.hasPrefix("/"), reads("unix:\(text)") {
+            return AddressFault(reason: "a path is no address; for a unix socket write \"unix:\(text)\"")
+        }
         let mark = text.firstRange(of: "://")
         let scheme = mark.map { text[..<$0.lowerBound].lowercased() }
         let rest = text[(mark?.upperBound ?? text.startIndex)...]
