@@ -40,21 +40,21 @@ extension SettingsNotes {
         ]
     }
 
-    /// Media types that encodings are declared by, one at least of each pair of halves.
-    private static let declaredTypes = [
-        "application/json", "application/x-www-form-urlencoded", "multipart/form-data", "application/xml", "text/xml",
-        "application/x-plist", "text/plain", "application/octet-stream",
+    /// A subtype for each way in which a type names an encoding, and one that names none, which raw bytes alone come with.
+    private static let subtypes = [
+        "json", "x+json", "x-www-form-urlencoded", "form-data", "xml", "x+xml", "x-plist", "plain", "x",
     ]
 
     /// Whether some body of a type in `range` is read by the plan.
     private static func reads(_ plan: ConversionPlan, _ range: MediaRange) -> Bool {
-        let text = range.description
-        let types =
-            text == "*/*"
-            ? declaredTypes
-            : text.hasSuffix("/*")
-                ? declaredTypes.filter { $0.hasPrefix(text.dropLast()) } + ["\(text.dropLast())x"] : [text]
-        return types.contains { (try? plan.inputEncoding(for: Array($0.utf8).span)) != nil }
+        let halves = range.description.split(separator: "/").map(String.init)
+        let types = halves[0] == "*" ? ["application", "text", "multipart"] : [halves[0]]
+        let subtypes = halves[1] == "*" ? subtypes : [halves[1]]
+        return types.contains { type in subtypes.contains { reads(plan, type: "\(type)/\($0)") } }
+    }
+
+    private static func reads(_ plan: ConversionPlan, type: String) -> Bool {
+        (try? plan.inputEncoding(for: Array(type.utf8).span)) != nil
     }
 
     // MARK: Pictures
@@ -227,10 +227,15 @@ extension SettingsNotes {
             plan.fieldDecoding = conversion.plan.fieldDecoding
         }
         return rule.condition.types.contains { pattern in
+            let text: String
             switch pattern {
-            case .suffix(let suffix): (try? plan.inputEncoding(for: Array("application/x\(suffix)".utf8).span)) != nil
-            case .range(let range): Self.reads(plan, range)
+            case .suffix(let suffix): text = "application/x\(suffix)"
+            case .range(let range):
+                text = range.description
+                // A star for the second half takes in one of ours where the first half is of one.
+                if text.hasSuffix("/*") { return ["*/*", "application/*", "text/*"].contains(text) }
             }
+            return Self.reads(plan, type: text)
         }
     }
 

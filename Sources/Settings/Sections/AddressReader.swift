@@ -2,9 +2,20 @@ public import Proxy
 
 /// Addresses as the settings write them: `127.0.0.1:8080`, `[::1]:8080`, `app.internal:3000`, `unix:/run/app.sock`.
 enum AddressReader {
-    /// Where to listen: an address literal, or `localhost` for 127.0.0.1; port 0 lets the kernel pick. `securing` are the keys that
-    /// make it a listener of TLS, where there may be one.
-    static func listen(_ text: String, securing: String? = nil) throws(AddressFault) -> ListenAddress {
+    /// Where the rest of a URL goes that was written for an address.
+    struct URLHints {
+        /// The keys that say https.
+        let securing: String
+        /// The end of a sentence about its path.
+        let path: String
+
+        static let listener = URLHints(
+            securing: "\"tls: { certificate: …, key: … }\"", path: "; paths are matched by routes")
+        static let upstream = URLHints(securing: "\"tls: true\"", path: "; a path goes into a route's \"rewrite\"")
+    }
+
+    /// Where to listen: an address literal, or `localhost` for 127.0.0.1; port 0 lets the kernel pick.
+    static func listen(_ text: String, hints: URLHints? = nil) throws(AddressFault) -> ListenAddress {
         if let path = try unixPath(text) { return .unix(path: path) }
         if text.hasPrefix("systemd:") {
             let name = String(text.dropFirst(8))
@@ -14,12 +25,7 @@ enum AddressReader {
             return .systemd(name: name)
         }
         let example = "as in 127.0.0.1:8080, \"[::1]:8080\" or unix:/run/recast.sock"
-        if let fault = urlFault(
-            text, example: example, securing: securing, path: "; paths are matched by routes",
-            reads: { (try? listen($0)) != nil })
-        {
-            throw fault
-        }
+        if let fault = urlFault(text, example: example, hints, reads: { (try? listen($0)) != nil }) { throw fault }
         let (host, port) = try split(text, ports: 0...65535, example: example)
         if host == "localhost" { return .tcp(host: "127.0.0.1", port: port) }
         guard host.contains(":") || isIPv4(host) else {
@@ -29,15 +35,10 @@ enum AddressReader {
     }
 
     /// Where an upstream is: a name or an address literal.
-    static func upstream(_ text: String) throws(AddressFault) -> UpstreamAddress {
+    static func upstream(_ text: String, hints: URLHints? = nil) throws(AddressFault) -> UpstreamAddress {
         if let path = try unixPath(text) { return .unix(path: path) }
         let example = "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
-        if let fault = urlFault(
-            text, example: example, securing: "\"tls: true\"", path: "; a path goes into a route's \"rewrite\"",
-            reads: { (try? upstream($0)) != nil })
-        {
-            throw fault
-        }
+        if let fault = urlFault(text, example: example, hints, reads: { (try? upstream($0)) != nil }) { throw fault }
         let (host, port) = try split(text, ports: 1...65535, example: example)
         let isName = host.utf8.allSatisfy {
             switch $0 {
@@ -55,7 +56,7 @@ enum AddressReader {
 
     /// Of a text that is a URL, or an address with a path: what to write in its place, if that is one which `reads`.
     private static func urlFault(
-        _ text: String, example: String, securing: String?, path hint: String, reads: (String) -> Bool
+        _ text: String, example: String, _ hints: URLHints?, reads: (String) -> Bool
     ) -> AddressFault? {
         if text.hasPrefix("/"), reads("unix:\(text)") {
             return AddressFault(reason: "a path is no address; for a unix socket write \"unix:\(text)\"")
@@ -66,24 +67,19 @@ enum AddressReader {
         let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
         guard scheme != nil || end < rest.endIndex else { return nil }
         let hasPath = rest.endIndex > end && rest[end...] != "/"
-        var reason =
-            switch (scheme != nil, hasPath || scheme == nil) {
-            case (true, true): "an address has no scheme and no path"
-            case (true, false): "an address has no scheme"
-            default: "an address has no path"
-            }
+        var reason = "an address has \(scheme == nil ? "no path" : hasPath ? "no scheme and no path" : "no scheme")"
         var address = String(rest[..<end])
         if let standard = ["http": 80, "https": 443][scheme ?? ""], address.hasSuffix("]") || !address.contains(":") {
             address += ":\(standard)"
         }
         if !reads(address) {
             reason += ": write HOST:PORT, \(example)"
-        } else if scheme == "https", let securing {
-            reason += ": write \"address: \(address)\" and \(securing)"
+        } else if scheme == "https", let hints {
+            reason += ": write \"address: \(address)\" and \(hints.securing)"
         } else {
             reason += ": write \"\(address)\""
         }
-        return AddressFault(reason: reason + (hasPath ? hint : ""))
+        return AddressFault(reason: reason + (hasPath ? hints?.path ?? "" : ""))
     }
 
     private static func unixPath(_ text: String) throws(AddressFault) -> String? {

@@ -94,7 +94,7 @@ struct ListenReader {
     private func address(_ node: SettingsNode) -> ListenAddress? {
         guard let text = context.text(node, "\"listen\"") else { return nil }
         do throws(AddressFault) {
-            return try AddressReader.listen(text, securing: "\"tls: { certificate: …, key: … }\"")
+            return try AddressReader.listen(text, hints: .listener)
         } catch {
             context.report(node.position, error.reason)
             return nil

@@ -133,7 +133,7 @@ struct UpstreamReader {
         for element in elements {
             guard let text = context.text(element, "the address of \(what)") else { continue }
             do throws(AddressFault) {
-                let address = try AddressReader.upstream(text)
+                let address = try AddressReader.upstream(text, hints: .upstream)
                 if addresses.contains(address) {
                     context.report(element.position, "\(what) has the address \(address) twice")
                 } else {
