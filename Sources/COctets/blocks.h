@@ -34,12 +34,15 @@ struct spelling {
     /* What a space is written as, and the spaces where that is one byte. */
     __m256i space;
     uint32_t settled;
+    /* All bits where a space is written as its escape. */
+    uint32_t escaped;
 };
 
 AVX2 static inline struct spelling spelling_of(const uint32_t *table) {
     const uint32_t entry = table ? table[' '] : 0;
     const bool is_byte = entry >> 24 == 1;
-    return (struct spelling){table, _mm256_set1_epi8(is_byte ? (char)entry : ' '), is_byte ? UINT32_MAX : 0};
+    return (struct spelling){table, _mm256_set1_epi8(is_byte ? (char)entry : ' '), is_byte ? UINT32_MAX : 0,
+                             entry >> 24 == 3 ? UINT32_MAX : 0};
 }
 
 /* A block with its spaces as they are written. */
@@ -53,17 +56,24 @@ AVX2 static inline uint32_t left_to_spell(__m256i block, struct spelling as) {
     return (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & ~(spaces & as.settled);
 }
 
-/* Writes eight bytes as escapes, as tables do all that are beyond ASCII. */
+/* Writes sixteen bytes as escapes, as tables do all that are beyond ASCII. */
 AVX2 static inline void put_escapes(uint8_t *to, const uint8_t *bytes) {
-    const __m128i low_bits = _mm_set1_epi8(0x0F), low = _mm_loadl_epi64((const __m128i *)bytes);
-    const __m128i halves = _mm_and_si128(_mm_unpacklo_epi8(_mm_srli_epi32(low, 4), low), low_bits);
-    const __m128i digits = _mm_shuffle_epi8(
-        _mm_setr_epi8('0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'), halves);
-    const __m128i first = _mm_shuffle_epi8(digits, _mm_setr_epi8(-1, 0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1, 8, 9, -1));
-    const __m128i last = _mm_shuffle_epi8(digits, _mm_setr_epi8(10, 11, -1, 12, 13, -1, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1));
-    const __m128i signs = _mm_setr_epi8('%', 0, 0, '%', 0, 0, '%', 0, 0, '%', 0, 0, '%', 0, 0, '%');
-    _mm_storeu_si128((__m128i *)to, _mm_or_si128(first, signs));
-    _mm_storel_epi64((__m128i *)(to + 16), _mm_or_si128(last, _mm_bsrli_si128(signs, 1)));
+    /* Eight in each half, the upper four bits of each before the lower. */
+    const __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)bytes));
+    const __m256i halves = _mm256_and_si256(
+        _mm256_or_si256(_mm256_srli_epi16(wide, 4), _mm256_slli_epi16(wide, 8)), _mm256_set1_epi8(0x0F));
+    const __m256i digits = _mm256_shuffle_epi8(
+        BOTH('0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'), halves);
+    const __m256i first = _mm256_or_si256(
+        _mm256_shuffle_epi8(digits, BOTH(-1, 0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1, 8, 9, -1)),
+        BOTH('%', 0, 0, '%', 0, 0, '%', 0, 0, '%', 0, 0, '%', 0, 0, '%'));
+    const __m256i last = _mm256_or_si256(
+        _mm256_shuffle_epi8(digits, BOTH(10, 11, -1, 12, 13, -1, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1)),
+        BOTH(0, 0, '%', 0, 0, '%', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(first));
+    _mm_storeu_si128((__m128i *)(to + 16), _mm256_castsi256_si128(last));
+    _mm_storeu_si128((__m128i *)(to + 24), _mm256_extracti128_si256(first, 1));
+    _mm_storel_epi64((__m128i *)(to + 40), _mm256_extracti128_si256(last, 1));
 }
 
 /* Writes a block of a text, of whose bytes those in `kept` count, and returns how far it has moved what is behind it. */
@@ -74,15 +84,15 @@ AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256
     }
     uint8_t *const start = to;
     _mm256_storeu_si256((__m256i *)to, spelled(block, as));
-    uint32_t others = left_to_spell(block, as) & kept;
-    const uint32_t beyond = (uint32_t)_mm256_movemask_epi8(block) & others;
+    const uint32_t spaces = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(block, _mm256_set1_epi8(' ')));
+    uint32_t others = (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & ~(spaces & as.settled) & kept;
+    const uint32_t escaped = ((uint32_t)_mm256_movemask_epi8(block) | (spaces & as.escaped)) & others;
     while (others) {
         const size_t run = _tzcnt_u32(others);
         size_t count = 1;
-        if (beyond >> run & 1) {
-            /* A character beyond ASCII has at least two bytes. */
-            count = _tzcnt_u32(~(beyond >> run));
-            if (count > 8) count = 8;
+        if ((escaped >> run & 3) == 3) {
+            count = _tzcnt_u32(~(escaped >> run));
+            if (count > 16) count = 16;
             put_escapes(to + run, text + run);
             to += 2 * count;
             others &= (uint32_t)(UINT64_MAX << (run + count));

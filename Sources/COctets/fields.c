@@ -1,11 +1,15 @@
 #include "COctets.h"
+#include <string.h>
+
+/* As recast_is_printed_alike, where it is known whether there is a fraction. */
+static inline bool is_printed_alike(const uint8_t *number, size_t count, bool has_fraction) {
+    const uint8_t *const digits = number + (*number == '-');
+    if (!has_fraction) return *digits != '0' || digits == number;
+    return number[count - 1] != '0' && (*digits != '0' || digits[2] != '0' || digits[3] != '0');
+}
 
 bool recast_is_printed_alike(const uint8_t *number, size_t count) {
-    const uint8_t *const digits = number + (*number == '-'), *const end = number + count;
-    const uint8_t *at = digits;
-    while (at < end && *at != '.') at++;
-    if (at == end) return *digits != '0' || digits == number;
-    return end[-1] != '0' && (*digits != '0' || digits[2] != '0' || digits[3] != '0');
+    return is_printed_alike(number, count, memchr(number, '.', count));
 }
 
 #if defined(__x86_64__)
@@ -229,10 +233,8 @@ AVX2 static inline void remember(struct walk *walk, const struct recast_fields *
     walk->bits |= UINT64_C(1) << member->bit;
     struct recast_name *name = walk->next_name++;
     _mm_storeu_si128((__m128i *)&name->first, member->name);
-    name->start = 0;
-    name->count = (int32_t)member->count;
-    name->next = -1;
-    name->hash = 0;
+    /* What stands together is stored together: where it stands, its count, no other name and no hash. */
+    _mm_storeu_si128((__m128i *)&name->start, _mm_insert_epi32(_mm_setr_epi32(0, 0, -1, 0), (int)member->count, 1));
 }
 
 /* Writes what stands before the names below an object or array, behind what does before its own, and returns where that ends;
@@ -337,14 +339,15 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
     uint8_t plain = recast_plain_name;
     if (*text == '"') {
         bool is_plain = false;
-        text = write_text(of, text + 1, &to, &is_plain);
+        text = write_text(of, text + 1, &to, is_held, &is_plain);
         if (!text) return false;
         if (is_plain) plain |= recast_plain_text;
         text++;
     } else if (*text <= '9') {
-        const size_t count = number_count(text);
+        bool has_fraction;
+        const size_t count = number_count(text, &has_fraction);
         if (count == 0 || count > of->longest_number) return false;
-        if (of->prints_numbers && !recast_is_printed_alike(text, count)) return false;
+        if (of->prints_numbers && !is_printed_alike(text, count, has_fraction)) return false;
         plain |= recast_plain_text;
         _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)text));
         text += count;

@@ -88,17 +88,52 @@ INLINED void sort_many(const void *of, comparing *precedes, struct recast_member
 /* Puts the children of `parent` in the order of `members`, or, where there are places, of these. */
 INLINED void relink(struct recast_node *nodes, int32_t parent, const struct recast_member *members, int32_t count,
                     const uint8_t *places) {
-    int32_t previous = -1;
-    int32_t *link = &nodes[parent].first;
+    int32_t previous = -1, *link = &nodes[parent].first;
     for (int32_t at = 0; at < count; at++) {
-        const int32_t node = members[places ? places[at] : at].node;
-        *link = node;
-        nodes[node].previous = previous;
-        link = &nodes[node].next;
-        previous = node;
+        const int32_t number = members[places ? places[at] : at].node;
+        struct recast_node *const node = nodes + number;
+        *link = number;
+        node->previous = previous;
+        link = &node->next;
+        previous = number;
     }
     *link = -1;
     nodes[parent].last = previous;
+}
+
+/* Puts few children, of which the heads tell which comes first where they aren't the same, in the order that others had. Returns
+   false where that isn't theirs, or two heads are the same: then the children are to be linked anew. */
+INLINED bool take_order(struct recast_node *nodes, int32_t parent, const struct recast_member *members, int32_t count,
+                        const struct order_of_few *order) {
+    if (order->count != count) return false;
+    /* Where each is before the next one no other order holds, and none is there twice. */
+    const uint8_t *place = order->places, *const end = place + count;
+    const struct recast_member *member = members + *place++;
+    uint64_t head = member->head;
+    if (!order->is_other) {
+        for (; place < end; place++) {
+            member = members + *place;
+            if (head >= member->head) return false;
+            head = member->head;
+        }
+        return true;
+    }
+    int32_t previous = member->node;
+    struct recast_node *node = nodes + previous;
+    nodes[parent].first = previous;
+    node->previous = -1;
+    for (; place < end; place++) {
+        member = members + *place;
+        if (head >= member->head) return false;
+        head = member->head;
+        node->next = member->node;
+        node = nodes + member->node;
+        node->previous = previous;
+        previous = member->node;
+    }
+    node->next = -1;
+    nodes[parent].last = previous;
+    return true;
 }
 
 /* Whether these few are in the order that others had. */
@@ -108,7 +143,6 @@ INLINED bool is_order(const struct order_of_few *order, const void *of, comparin
     bool is_unknown = false;
     const struct recast_member *last = members + order->places[0];
     for (int32_t at = 1; at < count; at++) {
-        /* Where each is before the next one no other order holds, and none is there twice. */
         const struct recast_member *const next = members + order->places[at];
         if (!precedes(of, last, next, &is_unknown)) return false;
         last = next;
@@ -116,26 +150,24 @@ INLINED bool is_order(const struct order_of_few *order, const void *of, comparin
     return !is_unknown;
 }
 
-/* Sorts the children of `parent`, which stand in `members` as they came; there is room for as many again where they aren't few.
-   Returns false, with nothing done, where two can't be told apart. */
-INLINED bool sort_children(struct recast_node *nodes, int32_t parent, const void *of, comparing *precedes,
-                           struct recast_member *members, int32_t count, struct order_of_few *guess) {
+/* Sorts few children of `parent`, which stand in `members` as they came, and keeps their order. Returns false, and links them as they
+   came, where two can't be told apart. */
+INLINED bool sort_few_children(struct recast_node *nodes, int32_t parent, const void *of, comparing *precedes,
+                               const struct recast_member *members, int32_t count, struct order_of_few *order) {
     bool is_unknown = false;
-    if (count > recast_few_nodes) {
-        sort_many(of, precedes, members, count, &is_unknown);
-        if (is_unknown) return false;
-        relink(nodes, parent, members, count, NULL);
-        return true;
-    }
-    struct order_of_few order;
-    if (!guess || !is_order(guess, of, precedes, members, count)) {
-        order.count = (uint8_t)count;
-        order.is_other = sort_few(of, precedes, members, count, order.places, &is_unknown);
-        if (is_unknown) return false;
-        if (guess) *guess = order; else guess = &order;
-    }
-    if (guess->is_other) relink(nodes, parent, members, count, guess->places);
-    return true;
+    order->is_other = sort_few(of, precedes, members, count, order->places, &is_unknown);
+    order->count = is_unknown ? 0 : (uint8_t)count;
+    relink(nodes, parent, members, count, is_unknown ? NULL : order->places);
+    return !is_unknown;
+}
+
+/* As above, of many, with nothing done where two can't be told apart; there is room for as many again. */
+INLINED bool sort_many_children(struct recast_node *nodes, int32_t parent, const void *of, comparing *precedes,
+                                struct recast_member *members, int32_t count) {
+    bool is_unknown = false;
+    sort_many(of, precedes, members, count, &is_unknown);
+    if (!is_unknown) relink(nodes, parent, members, count, NULL);
+    return !is_unknown;
 }
 
 /* What names lie in. */
@@ -154,24 +186,44 @@ INLINED bool precedes_by_name(const void *of, const struct recast_member *one, c
     return found != 0 ? found < 0 : left->name_count < right->name_count;
 }
 
+/* Sorting what isn't in the order of others has functions of its own, so that what is costs little. */
+static bool sort_few_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent, const struct recast_member *members,
+                             struct order_of_few *order) {
+    const struct names names = {nodes, pool};
+    return sort_few_children(nodes, parent, &names, precedes_by_name, members, nodes[parent].count, order);
+}
+
+static bool sort_many_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent, struct recast_member *members) {
+    const struct names names = {nodes, pool};
+    return sort_many_children(nodes, parent, &names, precedes_by_name, members, nodes[parent].count);
+}
+
+/* Fills in the first bytes of the names of all children, which are compared by them first, and returns whether all are plain. */
+INLINED bool read_names(const struct recast_node *nodes, const uint8_t *pool, int32_t parent, struct recast_member *member) {
+    uint8_t plain = recast_plain_name;
+    for (int32_t number = nodes[parent].first; number >= 0; member++) {
+        const struct recast_node *const node = nodes + number;
+        *member = (struct recast_member){head_of(pool + node->name_start, node->name_count), number, node->name_count};
+        plain &= node->plain;
+        number = node->next;
+    }
+    return plain;
+}
+
 /* As recast_sort_members, with the orders of others. */
 static bool sort_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent, struct recast_member *scratch,
                          size_t room, struct orders *orders) {
-    struct recast_member few[recast_few_nodes], *members = few;
     const int32_t count = nodes[parent].count;
     if (count < 2) return true;
     if (count > recast_few_nodes) {
         if (room < 2 * (size_t)count) return false;
-        members = scratch;
+        read_names(nodes, pool, parent, scratch);
+        return sort_many_members(nodes, pool, parent, scratch);
     }
-    struct recast_member *member = members;
-    for (int32_t node = nodes[parent].first; node >= 0; node = nodes[node].next, member++) {
-        member->head = head_of(pool + nodes[node].name_start, nodes[node].name_count);
-        member->node = node;
-    }
-    const struct names names = {nodes, pool};
-    struct order_of_few *const guess = orders && count <= recast_few_nodes ? guess_of(orders, members, count) : NULL;
-    return sort_children(nodes, parent, &names, precedes_by_name, members, count, guess);
+    struct recast_member members[recast_few_nodes];
+    read_names(nodes, pool, parent, members);
+    struct order_of_few none = {0}, *const order = orders ? guess_of(orders, members, count) : &none;
+    return take_order(nodes, parent, members, count, order) || sort_few_members(nodes, pool, parent, members, order);
 }
 
 bool recast_sort_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent, struct recast_member *scratch,
@@ -299,8 +351,8 @@ INLINED bool precedes(const void *components, const struct recast_member *one, c
     return precedes_in_full(of, one->node, other->node, is_unknown);
 }
 
-/* As above, of members of which the names are plain and have zeros behind them: what ends before another name goes on is followed
-   by a percent sign, which comes before all plain bytes. So it isn't for the root's. */
+/* As above, of names or texts that are all plain and have zeros behind them: what ends before another one goes on is followed by a
+   percent sign, an ampersand or nothing, which come before all plain bytes. So it isn't for the root's names. */
 INLINED bool precedes_plain(const void *components, const struct recast_member *one, const struct recast_member *other,
                             bool *is_unknown) {
     if (one->head != other->head) return one->head < other->head;
@@ -315,73 +367,88 @@ static inline bool have_one_name(const struct recast_components *of, const struc
     return memcmp(left, right, (size_t)one->name_count) == 0;
 }
 
-/* Goes down from the first element and from another one to the first text of each, and returns the node of the other's; -1 where
-   what they begin with isn't the same. */
-static inline int32_t first_text(const struct recast_components *of, int32_t first, int32_t element) {
-    const struct recast_node *one = of->nodes + first, *other = of->nodes + element;
+/* Goes down from the first element and from another one to the first text of each, and returns the other's; NULL where what they
+   begin with isn't the same. */
+static const struct recast_node *first_text(const struct recast_components *of, const struct recast_node *one,
+                                            const struct recast_node *other) {
     for (;;) {
-        if (one->kind != other->kind) return -1;
-        if (!is_container(one)) return one->kind == recast_node_null ? -1 : (int32_t)(other - of->nodes);
+        if (one->kind != other->kind) return NULL;
+        if (!is_container(one)) return one->kind == recast_node_null ? NULL : other;
         const bool hold_names = has_names(one) || of->are_numbered;
-        if (one->first < 0 || other->first < 0) return -1;
+        if (one->first < 0 || other->first < 0) return NULL;
         one = of->nodes + one->first;
         other = of->nodes + other->first;
-        if (hold_names && !have_one_name(of, one, other)) return -1;
+        if (hold_names && !have_one_name(of, one, other)) return NULL;
     }
 }
 
-/* Fills in the first bytes of the names of all children, which are compared by them first, and returns whether all are plain. */
-static inline bool read_names(const struct recast_components *of, int32_t parent, struct recast_member *members) {
-    uint8_t plain = recast_plain_name;
-    for (int32_t node = of->nodes[parent].first; node >= 0; node = of->nodes[node].next, members++) {
-        const struct recast_node *const record = of->nodes + node;
-        *members = (struct recast_member){head_of(of->pool + record->name_start, record->name_count), node, record->name_count};
-        plain &= record->plain;
-    }
-    return plain;
-}
-
-/* As above, of the first texts of all elements where these stand behind the same names; else nothing is known of them before they
-   are compared. */
-static inline void read_texts(const struct recast_components *of, int32_t parent, struct recast_member *members) {
+/* Fills in the first bytes of the first texts of all elements where these stand behind the same names, and returns whether all are
+   plain; else nothing is known of them before they are compared. */
+static inline bool read_texts(const struct recast_components *of, int32_t parent, struct recast_member *members) {
     const struct recast_node *const nodes = of->nodes;
     const int32_t first = nodes[parent].first;
-    bool have_texts = true;
+    const uint8_t kind = nodes[first].kind;
+    const bool are_texts = !is_container(nodes + first) && kind != recast_node_null;
+    uint8_t plain = recast_plain_text;
     struct recast_member *member = members;
-    for (int32_t node = first; node >= 0; node = nodes[node].next, member++) {
-        const int32_t text = have_texts ? first_text(of, first, node) : -1;
-        have_texts = text >= 0;
-        *member = (struct recast_member){0, node, 0};
-        if (have_texts) *member = (struct recast_member){word_at(of->pool + nodes[text].text_start), node, nodes[text].text_count};
+    for (int32_t number = first; number >= 0; member++) {
+        const struct recast_node *const element = nodes + number;
+        const struct recast_node *const text =
+            !are_texts ? first_text(of, nodes + first, element) : element->kind == kind ? element : NULL;
+        if (!text) break;
+        *member = (struct recast_member){head_of(of->pool + text->text_start, text->text_count), number, text->text_count};
+        plain &= text->plain;
+        number = element->next;
     }
-    if (have_texts) return;
-    for (const struct recast_member *const end = member; members < end; members++) members->count = 0;
+    if (member == members + nodes[parent].count) return plain;
+    member = members;
+    for (int32_t number = first; number >= 0; number = nodes[number].next, member++) *member = (struct recast_member){0, number, 0};
+    return false;
+}
+
+static bool sort_few_plain(const struct recast_components *of, int32_t parent, const struct recast_member *members,
+                           struct order_of_few *order) {
+    return sort_few_children(of->nodes, parent, of, precedes_plain, members, of->nodes[parent].count, order);
+}
+
+static bool sort_few_others(const struct recast_components *of, int32_t parent, const struct recast_member *members,
+                            struct order_of_few *order) {
+    const int32_t count = of->nodes[parent].count;
+    if (!is_order(order, of, precedes, members, count))
+        return sort_few_children(of->nodes, parent, of, precedes, members, count, order);
+    if (order->is_other) relink(of->nodes, parent, members, count, order->places);
+    return true;
+}
+
+static bool sort_many_others(const struct recast_components *of, int32_t parent, struct recast_member *members) {
+    return sort_many_children(of->nodes, parent, of, precedes, members, of->nodes[parent].count);
 }
 
 /* Sorts the children of a node, or returns false, with nothing done. */
 static inline bool sort_components(const struct recast_components *of, int32_t parent, struct orders *orders) {
     struct recast_member few[recast_few_nodes], *members = few;
-    const int32_t count = of->nodes[parent].count;
+    const struct recast_node *const node = of->nodes + parent;
+    const int32_t count = node->count;
     if (count > recast_few_nodes) {
         if (of->scratch_room < 2 * (size_t)count) return false;
         members = of->scratch;
     }
-    if (!has_names(of->nodes + parent) && !of->are_numbered) {
-        read_texts(of, parent, members);
-        return sort_children(of->nodes, parent, of, precedes, members, count, NULL);
-    }
-    const bool are_plain = read_names(of, parent, members);
-    struct order_of_few *const guess = count <= recast_few_nodes ? guess_of(orders, members, count) : NULL;
-    if (are_plain && parent != of->root)
-        return sort_children(of->nodes, parent, of, precedes_plain, members, count, guess);
-    return sort_children(of->nodes, parent, of, precedes, members, count, guess);
+    const bool have_names = has_names(node) || of->are_numbered;
+    bool are_plain = have_names ? read_names(of->nodes, of->pool, parent, members) : read_texts(of, parent, members);
+    are_plain &= parent != of->root;
+    if (count > recast_few_nodes) return sort_many_others(of, parent, members);
+    /* Texts have no order that others have, too. */
+    struct order_of_few none = {0}, *const order = have_names ? guess_of(orders, members, count) : &none;
+    if (!are_plain) return sort_few_others(of, parent, members, order);
+    return take_order(of->nodes, parent, members, count, order) || sort_few_plain(of, parent, members, order);
 }
 
 int32_t recast_sort_components(const struct recast_components *of, int32_t end) {
     struct orders orders;
     memset(&orders, 0, sizeof orders);
-    for (int32_t parent = end - 1; parent >= 0; parent--) {
-        if (of->nodes[parent].count > 1 && !sort_components(of, parent, &orders)) return parent;
+    const struct recast_node *node = of->nodes + end - 1;
+    for (int32_t parent = end - 1; parent >= 0; parent--, node--) {
+        if (node->count > 1 && !sort_components(of, parent, &orders)) return parent;
     }
     return -1;
 }
@@ -519,11 +586,11 @@ AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_lev
 }
 
 /* Writes the field of a text, for which there is room. */
-AVX2 static inline uint8_t *write_held_field(struct recast_held *of, const struct recast_held_level *level,
-                                             const struct recast_node *record, const struct spelling *spelling, uint8_t *to) {
-    const uint8_t *const prefix = of->prefix + of->skip;
-    const size_t prefix_count = level->prefix_count - of->skip;
-    of->skip = 0;
+AVX2 static inline uint8_t *write_held_field(const struct recast_held *of, const struct recast_held_level *level,
+                                             const struct recast_node *record, const struct spelling *spelling, size_t skip,
+                                             uint8_t *to) {
+    const uint8_t *const prefix = of->prefix + skip;
+    const size_t prefix_count = level->prefix_count - skip;
     copy_block(to, prefix);
     copy_block(to + 32, prefix + 32);
     for (size_t done = 64; done < prefix_count; done += 32) copy_block(to + done, prefix + done);
@@ -549,6 +616,7 @@ AVX2 static void write_held(struct recast_held *of) {
     const struct spelling spelling = spelling_of(of->table);
     uint8_t *to = of->target;
     int32_t node = of->node;
+    size_t skip = of->skip, fields = 0;
     struct orders orders;
     if (of->sorts_members) memset(&orders, 0, sizeof orders);
     of->needed = 0;
@@ -571,9 +639,10 @@ AVX2 static void write_held(struct recast_held *of) {
                 of->needed = needed;
                 break;
             }
-            to = write_held_field(of, level, record, &spelling, to);
+            to = write_held_field(of, level, record, &spelling, skip, to);
+            skip = 0;
             level->position++;
-            of->fields++;
+            fields++;
             node = record->next;
         } else {
             if (!is_container(record) || record->count == 0 || level == last_level || !open_held(of, level, node, &spelling, &orders))
@@ -583,6 +652,8 @@ AVX2 static void write_held(struct recast_held *of) {
         }
     }
     of->to = (size_t)(to - of->target);
+    of->skip = skip;
+    of->fields += fields;
     of->node = node;
     of->depth = (size_t)(level - of->levels);
 }

@@ -7,19 +7,20 @@
 
 /* What is read of a text for one block of it: the block, and another one behind an escaped byte. */
 enum { text_reach = 64 };
-/* What a block of a text may become, and a block behind it. */
-enum { block_room = 3 * 32 + 32 };
+/* What a block of a text may become, and what is written behind it: escapes of sixteen bytes. */
+enum { block_room = 3 * 32 + 48 };
 
-/* The number of bytes of the number that the sixteen bytes at `text` begin with; 0 where there is none, or it has an exponent,
-   or may go on behind them. */
-AVX2 static inline size_t number_count(const uint8_t *text) {
+/* The number of bytes of the number that the sixteen bytes at `text` begin with, and whether there is a fraction; 0 where there is none,
+   or it has an exponent, or may go on behind them. */
+AVX2 static inline size_t number_count(const uint8_t *text, bool *has_fraction) {
     __m128i value = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)text), SSE('0'));
     unsigned digits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(value, SSE(9)), value));
     size_t start = *text == '-';
     size_t count = (size_t)__builtin_ctz(~(digits >> start));
     if (count == 0 || (count > 1 && text[start] == '0')) return 0;
     size_t end = start + count;
-    if (end < 15 && text[end] == '.') {
+    *has_fraction = end < 15 && text[end] == '.';
+    if (*has_fraction) {
         size_t places = (size_t)__builtin_ctz(~(digits >> (end + 1)));
         if (places == 0) return 0;
         end += 1 + places;
@@ -106,9 +107,8 @@ static inline uint8_t unescaped(uint8_t letter) {
 }
 
 /* Writes what follows the first block of the text that begins at `start`, as write_text. */
-AVX2 __attribute__((noinline)) static const uint8_t *write_rest(const struct recast_fields *of, const uint8_t *const start,
-                                                               const uint8_t *text, uint8_t **target, bool is_beyond) {
-    const uint32_t *const table = of->table;
+AVX2 INLINED const uint8_t *write_more_blocks(const struct recast_fields *of, const uint32_t *table, const uint8_t *const start,
+                                              const uint8_t *text, uint8_t **target, bool is_beyond) {
     const uint8_t *const end = of->source + of->end, *const room = of->target + of->room;
     const struct spelling as = spelling_of(table);
     uint8_t *to = *target;
@@ -138,19 +138,31 @@ AVX2 __attribute__((noinline)) static const uint8_t *write_rest(const struct rec
     }
 }
 
+AVX2 __attribute__((noinline)) static const uint8_t *spell_rest(const struct recast_fields *of, const uint8_t *start,
+                                                                const uint8_t *text, uint8_t **target, bool is_beyond) {
+    return write_more_blocks(of, of->table, start, text, target, is_beyond);
+}
+
+/* As above, of a text that stays as it is. */
+AVX2 __attribute__((noinline)) static const uint8_t *copy_rest(const struct recast_fields *of, const uint8_t *start,
+                                                               const uint8_t *text, uint8_t **target, bool is_beyond) {
+    return write_more_blocks(of, NULL, start, text, target, is_beyond);
+}
+
 /* Writes the text that begins at `text`, of which a block can be read and written, up to its quotation mark, and returns where
    that is; NULL where it can't. Says whether it is one that a form surely doesn't escape. */
-AVX2 static inline const uint8_t *write_text(const struct recast_fields *of, const uint8_t *text, uint8_t **target, bool *is_plain) {
+AVX2 INLINED const uint8_t *write_text(const struct recast_fields *of, const uint8_t *text, uint8_t **target, bool is_held,
+                                       bool *is_plain) {
     const __m256i block = _mm256_loadu_si256((const __m256i *)text);
     const uint32_t ends = ends_of(block), kept = ~ends & (ends - 1);
     const size_t count = _tzcnt_u32(ends);
     const bool is_beyond = ((uint32_t)_mm256_movemask_epi8(block) & kept) != 0;
-    *target += write_block(text, kept, block, *target, spelling_of(of->table)) + count;
+    *target += write_block(text, kept, block, *target, spelling_of(is_held ? NULL : of->table)) + count;
     if (text[count] == '"' && !is_beyond) {
         *is_plain = ((uint32_t)_mm256_movemask_epi8(is_escaped(block)) & kept) == 0;
         return text + count;
     }
-    return write_rest(of, text, text + count, target, is_beyond);
+    return is_held ? copy_rest(of, text, text + count, target, is_beyond) : spell_rest(of, text, text + count, target, is_beyond);
 }
 
 /* The literal that begins at `text`, and its length; NULL for none, and for one that isn't written. */
