@@ -19,6 +19,7 @@ class PaddingTests(ProxyTestCase):
     further_upstreams = {
         "chunking": "{ address: $APP, framing: chunked }",
         "counting": "{ address: $APP, framing: length }",
+        "little": "{ address: $APP, spool: { memory: 64KiB, disk: 1MiB } }",
     }
     routes = """
   - { name: upload, match: /upload, upstream: app, request: multipart -> multipart }
@@ -34,6 +35,8 @@ class PaddingTests(ProxyTestCase):
   - { name: sorted, match: /sorted, upstream: app, request: "json -> json(order: sorted)", limits: { tree: 64MiB } }
   - { name: xml, match: /xml, upstream: app, request: json -> xml, limits: { tree: 256MiB } }
   - { name: counted, match: /counted, upstream: counting, request: multipart -> multipart }
+  - { name: photos, match: /photos, upstream: app, request: { decode: { as: json }, encode: { as: multipart, files: { p: { from: base64 } } } } }
+  - { name: little, match: /little, upstream: little, request: { decode: { as: json }, encode: { as: multipart, files: { p: { from: base64 } } } } }
 """
 
     @classmethod
@@ -58,12 +61,33 @@ class PaddingTests(ProxyTestCase):
         boundary = re.search("boundary=(.*)", received.fields.get("content-type"))[1].encode()
         body, epilogue = received.body.split(b"--" + boundary + b"--")
         self.assertRegex(epilogue, rb"\A(\r\n)*\r?\Z")
-        self.assertLess(len(epilogue), 100 * KIB)
+        self.assertLess(len(epilogue), 60_000)
         received.body = body + b"--" + boundary + b"--\r\n"
         self.assertEqual([(name, content) for name, _, _, content in received.parts], [("a", b"1"), ("f", FILE), ("b", b"2")])
         self.assertEqual(self.metric("recast_transcode_framing_total", mode="padded"), padded + 1)
         # The line end behind the closing delimiter is the encoder's.
         self.assertEqual(self.metric("recast_transcode_padding_bytes_total"), bytes_before + len(epilogue) - 2)
+
+    def test_values_that_become_files_have_their_exact_length_as_long_as_the_spool_has_room(self):
+        for path, size, framing in (
+                ("/photos", 100 * KIB, "length"), ("/photos", 390 * KIB, "length"), ("/photos", 400 * KIB, "spooled"),
+                ("/photos", 5000 * KIB, "spooled"), ("/little", 700 * KIB, "spooled"), ("/little", 900 * KIB, "padded")):
+            with self.subTest(path=path, size=size):
+                self.upstream.reset()
+                file = random.Random(size).randbytes(size)
+                document = json.dumps({"a": 1, "p": base64.b64encode(file).decode(), "b": "2"}).encode()
+                response = self.send("POST", path, document, JSON)
+                self.assertEqual(response.status, 200)
+                received = self.upstream.one()
+                self.assertNotIn("transfer-encoding", received.fields)
+                padding = len(received.body) - len(received.body.rstrip(b"\r\n"))
+                self.assertEqual(self.recast.log_entry(response.fields.get("x-request-id"))["framing"], framing)
+                if framing == "padded":
+                    received.body = received.body.rstrip(b"\r\n") + b"\r\n"
+                    self.assertGreater(padding, 100 * KIB)
+                else:
+                    self.assertEqual(padding, 2)
+                self.assertEqual([(name, content) for name, _, _, content in received.parts], [("a", b"1"), ("p", file), ("b", b"2")])
 
     def test_the_log_says_how_each_body_was_framed(self):
         def framing(path, *arguments, **options):

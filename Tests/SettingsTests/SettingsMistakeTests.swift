@@ -197,8 +197,8 @@ import Testing
                 "4:33: \"framing\" is not \"lenght\": did you mean \"length\"?"
             ),
             (
-                "{ address: \"a:1\", spool: { memory: 1KiB } }",
-                "4:24: \"spool\" is used with \"framing: length\" only: add that, or remove it"
+                "{ address: \"a:1\", framing: chunked, spool: { memory: 1KiB } }",
+                "4:42: \"spool\" isn't used with \"framing: chunked\": remove one of them"
             ),
             (
                 "{ address: \"a:1\", framing: length, spool: { dir: x } }",

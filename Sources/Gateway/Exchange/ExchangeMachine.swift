@@ -311,6 +311,12 @@ public struct ExchangeMachine: Equatable, Sendable {
         }
     }
 
+    /// Content of which nothing has gone to an upstream yet is held from here on until it is whole.
+    package mutating func holdContent() {
+        assert(destination == .connection, "content is held that goes to an upstream")
+        plan.isSpooled = true
+    }
+
     /// Whether the request could be sent again, as far as this exchange knows.
     @inlinable public var mayRetry: Bool {
         response == .awaited && upstream == .open

@@ -199,6 +199,7 @@ public final class RequestConversion: Sendable {
     /// may copy the whole, and that counts two dozen references up and down.
     package let readsQuery: Bool
     package let writesQuery: Bool
+    package let makesFiles: Bool
 
     public init(_ plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
         self.plan = plan
@@ -206,6 +207,7 @@ public final class RequestConversion: Sendable {
         self.sources = sources
         readsQuery = plan.readsQuery
         writesQuery = plan.writesQuery
+        makesFiles = plan.output == .multipart && !plan.files.isEmpty
     }
 
     /// `plan.inputs`, for a refusal.

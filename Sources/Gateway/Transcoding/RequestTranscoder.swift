@@ -387,6 +387,14 @@ package struct RequestTranscoder: ~Copyable {
         return true
     }
 
+    /// The length of the body, where the output has no bound that is close; nil where it has one, or the length isn't known.
+    package var looselyBoundLength: Int? {
+        guard let conversion, !isStreaming, !writesQuery, coding == nil, let length,
+            conversion.hasLooseBound(ofBody: length)
+        else { return nil }
+        return length
+    }
+
     /// From here on output is taken before all of it is there, and the usual watermark pauses the client. Returns the framing that
     /// it can have: a length where the client gave one and a bound can be told, else chunks.
     ///

@@ -473,6 +473,11 @@ extension Exchange {
             return true
         case .connection:
             if try bufferMore(isWhole: false) { return true }
+            if holdsRest {
+                machine.holdContent()
+                try spoolOutput()
+                return true
+            }
             try connect(framing: requestTranscoder.beginStreaming(to: upstreamName))
             guard machine.upstream == .open else { return false }
         case .buffer: return false
@@ -485,6 +490,16 @@ extension Exchange {
         guard !upstreamIsFull else { return false }
         sendBuffered()
         return true
+    }
+
+    /// Whether content is held until it is whole for an upstream that doesn't ask for that: what would be padding otherwise is a
+    /// quarter of it, which limits of size count, and there is room for it.
+    private var holdsRest: Bool {
+        guard let route, let snapshot, route.conversion?.makesFiles == true,
+            let length = requestTranscoder.looselyBoundLength
+        else { return false }
+        let framing = framing(of: route, snapshot)
+        return framing.mode == .auto && worker.spools.hasRoom(for: length, framing.spool)
     }
 
     func awaitNextTick() {

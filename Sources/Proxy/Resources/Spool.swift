@@ -185,6 +185,18 @@ final class SpoolStore {
         return true
     }
 
+    /// Folders in which a file could be made.
+    private var folders: Set<String> = []
+
+    /// Whether a body of about that length finds room: within its own bounds, within those of the process, and in a folder.
+    func hasRoom(for count: Int, _ settings: SpoolSettings) -> Bool {
+        guard count <= settings.most, count <= quota.limit - quota.used else { return false }
+        if folders.contains(settings.directory) { return true }
+        guard (try? TemporaryFile(in: settings.directory)) != nil else { return false }
+        folders.insert(settings.directory)
+        return true
+    }
+
     func count(_ fault: SpoolFault) {
         switch fault {
         case .tooLarge: failures[0] += 1

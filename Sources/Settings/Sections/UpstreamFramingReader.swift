@@ -12,12 +12,18 @@ struct UpstreamFramingReader {
     func read(_ section: SectionReader, into upstream: inout UpstreamSettings) {
         let failures = context.failures
         section.word("framing", into: &upstream.framing)
-        // A word that can't be read may be that one.
-        guard upstream.framing == .length || context.failures > failures else {
-            return section.refuse("spool", "is used with \"framing: length\" only: add that, or remove it")
+        // A word that can't be read may be another one.
+        if upstream.framing == .chunked, context.failures == failures {
+            return section.refuse("spool", "isn't used with \"framing: chunked\": remove one of them")
+        }
+        var settings = upstream.spool
+        settings.directory = standardFolder
+        if upstream.framing == .auto, !section.remaining.contains(where: { $0.key == "spool" }) {
+            // What it would be used for does without where there is no folder.
+            upstream.spool = settings
+            return
         }
         let spool = section.part("spool")
-        var settings = upstream.spool
         settings.memory = spool.size("memory", standard: Sourced(settings.memory), from: 0).value
         settings.disk = spool.size("disk", standard: Sourced(settings.disk), from: 0).value
         settings.directory =

@@ -10,8 +10,8 @@ extension Conversion {
     ///
     /// What grows by structure (delimiters, names, base64, what a map adds) is counted at its most. What grows by rare
     /// escapes in texts and names has an allowance, a 32nd of `length` but 64 KiB to 1 MiB, or to 384 KiB where a multipart body comes out,
-    /// in which names alone grow: a body that needs more comes out longer
-    /// than the bound says, and a caller that relied on it has to refuse the body then.
+    /// in which names alone grow, and 24 KiB where it came as one, too: a body that needs more comes out longer than the bound says,
+    /// and a caller that relied on it has to refuse the body then.
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
     public func outputBound(ofBody length: Int) -> Int? { outputBound(ofBody: length, taken: nil) }
@@ -34,6 +34,13 @@ extension Conversion {
         else { return false }
         return length <= short || OutputBound.expectsMany(self, length: length)
     }
+
+    /// Whether what `outputBound` says can't be close: of a body of `length` bytes whose values become files, of which base64 is a third
+    /// longer, all that remains might be text. Not so where the body may have any number of fields.
+    package func hasLooseBound(ofBody length: Int) -> Bool {
+        plan.output == .multipart && !inputEncoding.hasFiles && plan.files.hasSource(from: inputEncoding)
+            && !mayOutgrowBound(ofBody: length, short: 0)
+    }
 }
 
 /// The sum behind `Conversion.outputBound`.
@@ -44,21 +51,26 @@ private struct OutputBound {
     /// Bytes of a body beyond which no bound is told, 256 TiB: below it all sums are numbers.
     static let longest = 1 << 48
     /// Bytes that texts and names may grow by escapes: a thirty-second of the body, at least 64 KiB and at most 1 MiB, of a multipart body
-    /// 384 KiB: there names alone grow, and Werkzeug refuses more than 500,000 bytes behind the closing delimiter.
-    static func allowance(for length: Int, isDocument: Bool) -> Int {
-        min(max(length / 32, 64 * 1024), isDocument ? 1024 * 1024 : 384 * 1024)
+    /// 384 KiB: there names alone grow, and Werkzeug refuses more than 500,000 bytes behind the closing delimiter. Where parts pass one by
+    /// one it is 24 KiB: their names are as long as they were but for escapes, however long their content is, and @fastify/busboy waits
+    /// for ever behind more than 60,000 bytes.
+    static func allowance(for length: Int, by plan: ConversionPlan, from input: BodyEncoding) -> Int {
+        if plan.passesParts(from: input) { return 24 * 1024 }
+        return min(max(length / 32, 64 * 1024), plan.output == .multipart ? 384 * 1024 : 1024 * 1024)
     }
-    /// Filenames that are counted as written twice: their growth is some 32 KiB, in effect a constant that only bodies near their
+    /// Filenames that are counted as written twice: their growth is some 24 KiB, in effect a constant that only bodies near their
     /// end and low limits of parts fall below. A limit of a thousand files times what a name may grow would be padding of half the
     /// body for each upload of 300 KiB; what is more takes of the allowance.
-    static let filenamesWrittenTwice = 235
+    static let filenamesWrittenTwice = 180
     /// What filenames that are written twice may add, if those to come are like those that came, and half as much again: by the bytes
     /// that are left, or by the `coming` files that may come, whichever is less.
     static func filenames(_ conversion: Conversion, remaining: Int, coming: Int) -> Int {
-        let growth = Double(conversion.filenameGrowth)
-        guard growth > 0 else { return 0 }
+        // Nobody knows how long the last file is: a long name before one large file says nothing of others.
+        let files = Double(conversion.accounting.files)
+        guard files > 1, conversion.filenameGrowth > 0 else { return 0 }
+        let growth = Double(conversion.filenameGrowth) * (files - 1) / files
         let byBytes = growth / Double(max(1, conversion.consumedCount)) * Double(remaining)
-        let byFiles = growth / Double(max(1, conversion.accounting.files)) * Double(coming)
+        let byFiles = growth / (files - 1) * Double(coming)
         return Int(min(1.5 * min(byBytes, byFiles), 1e15))
     }
     /// What may be added for fields to come: a quarter of the body, at least 384 KiB.
@@ -77,7 +89,7 @@ private struct OutputBound {
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
         let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
-        let allowance = Self.allowance(for: length, isDocument: isDocument)
+        let allowance = Self.allowance(for: length, by: plan, from: input)
         var filenames = 0
         if plan.writesCameFilenames(from: input) {
             filenames = min(coming, Self.filenamesWrittenTwice) * FileRule.Filename.usualGrowth
@@ -108,7 +120,7 @@ private struct OutputBound {
         let allowed = allowed(by: plan, from: input)
         return expected > allowed
             && structure(of: plan, from: input, count: expected)
-                > allowance(for: length, isDocument: conversion.padding == .spaces)
+                > allowance(for: length, by: plan, from: input)
     }
 
     /// Whether a body of that encoding has a limit of fields or parts, as forms and multipart bodies do.
@@ -122,7 +134,9 @@ private struct OutputBound {
     /// What stands around `count` fields and files in the output and not in the input.
     static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int) -> Int {
         let isFlat = plan.output == .multipart
-        let each = isFlat ? input.growthAsPart : input == .json ? 0 : member
+        // A part that passes gains no more than a longer delimiter, quotes and blanks.
+        let passed = plan.passesParts(from: input) ? 32 : input.growthAsPart
+        let each = isFlat ? passed : input == .json ? 0 : member
         // A limit that was lifted makes a product that is no number any more.
         let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each + plan.fileHeadGrowth(from: input))
         return isTooMuch ? .max / 4 : min(bytes, .max / 4)
@@ -139,11 +153,26 @@ extension ConversionPlan {
     ///
     /// It holds for bodies that come with a length and without a content coding: that of others can't be told anyway.
     public var framingNote: ConversionNote? {
-        guard !writesQuery, inputs.contains(where: { decided(for: $0).needsChunks(from: $0) }) else { return nil }
+        guard !writesQuery else { return nil }
+        let what = "a body that becomes more than 256 KiB"
+        let remedy = "framing: length on the upstream holds it until its length is known"
+        if inputs.contains(where: { decided(for: $0).needsChunks(from: $0) }) {
+            return ConversionNote(
+                code: "framing_chunked", .altered, what: what,
+                effect: "goes out in chunks, which some servers read as an empty body", remedy: remedy)
+        }
+        // Other bodies seldom become so long, or are held meanwhile.
+        guard output == .multipart, inputs.contains(.multipart) else { return nil }
         return ConversionNote(
-            code: "framing_chunked", .altered, what: "a body that becomes more than 256 KiB",
-            effect: "goes out in chunks, which some servers read as an empty body",
-            remedy: "framing: length on the upstream holds it until its length is known")
+            code: "framing_padded", .altered, what: what,
+            effect:
+                "goes out with empty lines behind its closing delimiter, which some readers refuse and limits of size count",
+            remedy: remedy)
+    }
+
+    /// Whether parts of a body pass one by one into another one, with the names that they came with.
+    fileprivate func passesParts(from input: BodyEncoding) -> Bool {
+        input == .multipart && output == .multipart && streams(from: input)
     }
 
     /// Whether a long output of a body of `input` may have no bound, or come out while the input does and be of an encoding
@@ -244,4 +273,9 @@ extension Literal {
         case .object(let members): members.reduce(240) { $0 + 2 * $1.name.utf8.count + $1.value.weight }
         }
     }
+}
+
+extension [FileRule] {
+    /// Whether values of a body of that encoding become files.
+    fileprivate func hasSource(from input: BodyEncoding) -> Bool { contains { $0.source(from: input) != nil } }
 }
