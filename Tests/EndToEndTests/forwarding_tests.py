@@ -121,6 +121,19 @@ defaults: { headers: { response: { set: { Strict-Transport-Security: max-age=630
   - { name: converted, match: /converted, upstream: app, request: form -> json, headers: { request: { set: { X-Api-Key: k2 } } } }
   - { name: small, match: /small, upstream: app, limits: { body: 1KiB } }
   - { name: based, match: "/files/*", upstream: app, rewrite: "/base/${path.*}" }
+  - name: shared
+    match: "/shared/{tenant}"
+    upstream: app
+    authorize: { bearer: token }
+    limits: { body: 1KiB }
+    headers:
+      request: { set: { X-Long: "${header.x-long}" } }
+      response: { set: { Access-Control-Allow-Origin: "${header.origin}", X-Tenant: "${path.tenant}", X-Seen-As: "${client.ip}", X-C: c } }
+  - name: limited
+    match: /limited
+    upstream: app
+    rate_limit: 1/h
+    headers: { response: { set: { Access-Control-Allow-Origin: "${header.origin}", X-Q: "${query.q}" } } }
 """
 
     def test_headers_are_edited_on_both_sides(self):
@@ -144,6 +157,28 @@ defaults: { headers: { response: { set: { Strict-Transport-Security: max-age=630
         answer = self.send("POST", "/small", b"x" * 2000, "text/plain")
         self.assert_problem(answer, 413, "limit_body")
         self.assertEqual(answer.fields.all("strict-transport-security"), ["max-age=63072000"])
+
+    def test_answers_of_ours_have_values_of_the_request_too(self):
+        # A browser may read none of these answers without the field that names its origin.
+        origin, token = "Origin: https://shop.example", "Authorization: Bearer token"
+        for status, code, path, *fields, body in (
+                (401, "authorization_missing", "/shared/acme", origin, b""),
+                (413, "limit_body", "/shared/acme", origin, token, b"x" * 2000),
+                (431, "header_value_too_long", "/shared/acme", origin, token, "X-Long: " + "l" * 9000, b""),
+                (400, "header_value_control", "/shared/a%0D%0Ab", origin, token, b"")):
+            with self.subTest(code):
+                answer = self.send("POST", path, body, "text/plain", fields=fields)
+                self.assert_problem(answer, status, f"^{code}$")
+                found = {name: answer.fields.all(name) for name in ("access-control-allow-origin", "x-tenant", "x-seen-as", "x-c")}
+                # What no field can have is left out.
+                tenant = ["acme"] if path.endswith("acme") else []
+                self.assertEqual(found, {"access-control-allow-origin": ["https://shop.example"], "x-tenant": tenant,
+                                         "x-seen-as": ["127.0.0.1"], "x-c": ["c"]})
+        self.assert_untouched()
+        for status in (200, 429):
+            answer = self.send("GET", "/limited?q=a%20b", fields=[origin])
+            self.assertEqual((answer.status, answer.fields.all("access-control-allow-origin"), answer.fields.all("x-q")),
+                             (status, ["https://shop.example"], ["a b"]))
 
     def test_a_value_never_becomes_a_line_of_a_head(self):
         answer = self.send("GET", "/keyed/a%0d%0aX-Evil:%20yes")

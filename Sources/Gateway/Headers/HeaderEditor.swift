@@ -86,27 +86,43 @@ package final class HeaderEditor: Sendable {
     package func appendLines(
         from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
     ) throws(HeaderValueFault) {
+        for line in lines { try append(line, from: head, captures: captures, client: client, to: &output) }
+    }
+
+    /// As `appendLines`, without the lines whose value no field can have.
+    package func appendFittingLines(
+        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
+    ) {
         for line in lines {
-            switch line {
-            case .constant(let bytes): output.append(contentsOf: bytes)
-            case .source(let name, let source):
-                let start = output.count
-                output.append(contentsOf: name)
-                let value = output.count
-                source.appendOctets(from: head, captures: captures, client: client, to: &output)
-                // White space at a value's end is none of the value (RFC 9110 §5.5).
-                while let last = output.last, output.count > value, last == ASCII.space || last == ASCII.tab {
-                    output.removeLast()
-                }
-                guard output.count > value else {
-                    output.removeLast(output.count - start)
-                    continue
-                }
-                guard output.count - value <= HeaderEdits.valueLimit else { throw .tooLong }
-                guard HeadWriter.isFieldValue(output.span.extracting(value..<output.count)) else { throw .control }
-                output.append(ASCII.carriageReturn)
-                output.append(ASCII.lineFeed)
+            let start = output.count
+            do throws(HeaderValueFault) {
+                try append(line, from: head, captures: captures, client: client, to: &output)
+            } catch {
+                output.removeLast(output.count - start)
             }
+        }
+    }
+
+    private func append(
+        _ line: Line, from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        to output: inout [UInt8]
+    ) throws(HeaderValueFault) {
+        switch line {
+        case .constant(let bytes): output.append(contentsOf: bytes)
+        case .source(let name, let source):
+            let start = output.count
+            output.append(contentsOf: name)
+            let value = output.count
+            source.appendOctets(from: head, captures: captures, client: client, to: &output)
+            // White space at a value's end is none of the value (RFC 9110 §5.5).
+            while let last = output.last, output.count > value, last == ASCII.space || last == ASCII.tab {
+                output.removeLast()
+            }
+            guard output.count > value else { return output.removeLast(output.count - start) }
+            guard output.count - value <= HeaderEdits.valueLimit else { throw .tooLong }
+            guard HeadWriter.isFieldValue(output.span.extracting(value..<output.count)) else { throw .control }
+            output.append(ASCII.carriageReturn)
+            output.append(ASCII.lineFeed)
         }
     }
 

@@ -63,12 +63,30 @@ extension Exchange {
 
     /// Adds to an answer of ours, whose fields stand in `output` from `start` on, what the route's rules set and add.
     func appendRuledFields(to output: inout OutputBuffer, from start: Int) {
-        guard let editor = route?.headers?.response else { return }
+        guard let editors = route?.headers, let editor = editors.response else { return }
+        if editor.hasSources, !hasHeaderLines { takeAnswerValues(editors, editor) }
         let lines = hasHeaderLines ? headerLines : editor.constants
         let first = hasHeaderLines ? responseHeaderLines : 0
         record.responseHeaders.written = HeaderEditor.appendOthers(
             lines.span.extracting(first..<lines.count), to: &output, from: start)
         appendRateFields(to: &output, from: start)
+    }
+
+    /// Takes what the rules for responses want of a request that is answered before its rules were looked at, or that they refuse: a
+    /// browser that may not read a 401 or 429 can't say what is wrong. What no field can have is left out.
+    private func takeAnswerValues(_ editors: HeaderEditors, _ editor: HeaderEditor) {
+        headerLines.removeAll(keepingCapacity: true)
+        responseHeaderLines = 0
+        var address = OutputBuffer()
+        if editors.readsClient {
+            if realClient == nil, let snapshot, let route, snapshot.forwarding.hasTrusted {
+                // Where the chain is too long, the peer is all that is known.
+                do throws(Refusal) { try findClient(snapshot, route) } catch {}
+            }
+            if let client, !client.isUnix { client.appendIP(to: &address) }
+        }
+        editor.appendFittingLines(from: request, captures: captures, client: address.span, to: &headerLines)
+        hasHeaderLines = true
     }
 
     // MARK: The head
