@@ -198,6 +198,31 @@ struct MapTableTests {
             $0.map = set(("f.y", .literal(.null)))
             $0.fieldEncoding.files = .base64
         },
+        // What the map takes all fields of goes with them, where fields go out, whether a tree holds them or not.
+        PipelineRow(.form, .form, "user[token]=1&id=5", "id=5") {
+            $0.map = remove("user.token")
+            $0.types = [TypeRule(path: path("id"), type: .integer)]
+        },
+        PipelineRow(.form, .form, "a[b][c]=1&tags[]=x&tags[]=y&id=5", "id=5&list[]=n") {
+            $0.map = append(("list", .literal(.string("n"))))
+            $0.map.remove = [path("a.b.c"), path("tags[*]")]
+        },
+        PipelineRow(.form, .multipart, "l[0][x]=1&l[1][x]=2&id=5", "id=5") {
+            $0.map = remove("l[*].x")
+            $0.fieldEncoding.order = .sorted
+        },
+        PipelineRow(.form, .form, "u[t]=1&id=5", "id=5&t=1") {
+            $0.map = rename(("u.t", "t"))
+            $0.types = [TypeRule(path: path("id"), type: .integer)]
+        },
+        PipelineRow(.multipart, .form, multipart("u[t]=1", "id=5"), "id=5&tags[]=n") {
+            $0.map = append(("tags", .literal(.string("n"))))
+            $0.map.remove = [path("u.t")]
+        },
+        PipelineRow(.form, .json, "user[token]=1&id=5", #"{"user":{},"id":5}"#) {
+            $0.map = remove("user.token")
+            $0.types = [TypeRule(path: path("id"), type: .integer)]
+        },
         PipelineRow(.form, .json, "user_id=5&token=x", #"{"user":{"id":5},"source":"slack"}"#) {
             $0.map = rename(("user_id", "user.id"))
             $0.map.remove = [path("token")]

@@ -228,7 +228,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
     ) throws(ConversionError) {
         try fields.settle()
-        try fields.tree.apply(plan, sources: sources, splicer: &splicer)
+        try fields.tree.apply(plan, sources: sources, splicer: &splicer, isOfFields: true)
         try outlet.endFiles()
         if takesDocument {
             if hasFiles { try checkFiles(beside: plan.document) }

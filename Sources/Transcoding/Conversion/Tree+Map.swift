@@ -6,13 +6,19 @@ internal import Octets
 extension Tree {
     /// Applies the rules of `plan` to a document that has been read: which field of it is the document, the map, the types, the
     /// removal of nulls.
+    ///
+    /// - Parameter isOfFields: whether the document was made of fields, which have no empty objects and arrays: one whose fields the map
+    ///   takes all away goes with them, where fields go out.
     internal mutating func apply(
-        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
+        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer, isOfFields: Bool = false
     ) throws(ConversionError) {
         conversionObserver?.isRead(self)
         if plan.document != nil { try takeDocument(of: plan, splicer: &splicer) }
         conversionObserver?.willMap(self)
-        if !plan.map.isEmpty { try apply(plan.map, sources: sources) }
+        if !plan.map.isEmpty {
+            try apply(
+                plan.map, sources: sources, dropsEmptied: isOfFields && plan.document == nil && plan.output.isFlat)
+        }
         if !plan.types.isEmpty { try apply(plan.types, splicer: &splicer) }
         remove(plan.removeNulls)
     }
@@ -20,9 +26,12 @@ extension Tree {
     /// Applies `map`. Files that the tree doesn't hold are the pipeline's.
     ///
     /// Throws 422 `map_conflict` where a rule would overwrite what it doesn't name, or where a parent is no container.
-    internal mutating func apply(_ map: FieldMap, sources: [[UInt8]]) throws(ConversionError) {
+    internal mutating func apply(
+        _ map: FieldMap, sources: [[UInt8]], dropsEmptied: Bool = false
+    ) throws(ConversionError) {
         guard root != Tree.none else { return }
         var found: [Node] = []
+        var left: [Node] = []
         // All are found before any goes, so that indices mean the places of the input.
         for path in map.remove {
             let start = found.count
@@ -32,6 +41,7 @@ extension Tree {
         for node in found where node != root && stands(node) {
             conversionObserver?.removes(node, of: self)
             removedCount += leafCount(node)
+            if dropsEmptied { left.append(parent(node)) }
             unlink(node)
         }
         // `ConversionPlan.validate` has reported paths without segments; they lead nowhere.
@@ -53,6 +63,7 @@ extension Tree {
                     try self.rename(node, key.span)
                     continue
                 }
+                if dropsEmptied { left.append(parent(node)) }
                 unlink(node)
                 try place(node, at: rename.to, from: shared, below: base, mayReplace: false)
             }
@@ -65,6 +76,19 @@ extension Tree {
         for assignment in map.append where !assignment.path.segments.isEmpty {
             try append(make(assignment.value, sources), at: assignment.path)
             conversionObserver?.made(self, by: "map.append \(assignment.path)")
+        }
+        for node in left.reversed() { dropEmptied(node) }
+    }
+
+    /// Takes an object or array out that has no values any more, and what is empty without it. An element stays that others come after:
+    /// they keep their index.
+    private mutating func dropEmptied(_ node: Node) {
+        var node = node
+        while node != root, childCount(node) == 0, stands(node) {
+            let above = parent(node)
+            guard kind(above).hasNames || nextSibling(node) == Tree.none else { return }
+            unlink(node)
+            node = above
         }
     }
 
