@@ -39,6 +39,10 @@ struct Explain: ParsableCommand {
         help: "A header of the upstream's response, which is shown as the client gets it. May be given several times.")
     var responseHeader: [String] = []
 
+    @Option(
+        help: "Read the body as that of the upstream's response of this status, and show what the client would see.")
+    var status: Int?
+
     @Option(help: "Take the route's example of this number, from 1.")
     var example: Int?
 
@@ -52,8 +56,13 @@ struct Explain: ParsableCommand {
         guard let index = loaded.settings.routes.firstIndex(where: { $0.name == route }) else {
             throw usage("\(file) has no route \"\(route)\": \(loaded.hint(forRoute: route))")
         }
-        let plan = try ExplainedSample.plan(of: loaded.settings.routes[index])
-        var sample = try sample(plan, loaded.examplesOfRoutes[index])
+        var sample: ExplainedSample
+        if let status {
+            sample = try sampleResponse(of: status)
+        } else {
+            let plan = try ExplainedSample.plan(of: loaded.settings.routes[index])
+            sample = try self.sample(plan, loaded.examplesOfRoutes[index])
+        }
         if response || !responseHeader.isEmpty { sample.answered = try responseHeader.map(ExplainedSample.header) }
         let explanation = try sample.explanation(of: index, in: loaded)
         if json { return try StandardStreams.write(json: explanation.document.json) }
@@ -87,6 +96,21 @@ struct Explain: ParsableCommand {
         var request = SampleRequest()
         try apply(to: &request)
         return ExplainedSample(request: request, type: type, body: input)
+    }
+
+    private func sampleResponse(of status: Int) throws -> ExplainedSample {
+        guard (200...599).contains(status) else {
+            throw usage("--status is that of a response, 200 to 599, not \(status)")
+        }
+        guard example == nil else { throw usage("examples are requests: remove --example, or --status") }
+        guard file != SettingsEnvironment.standardInput else {
+            throw usage("the body comes from standard input, so the settings can't")
+        }
+        var request = SampleRequest()
+        try apply(to: &request)
+        var sample = ExplainedSample(request: request, type: type, body: try StandardStreams.readAll())
+        sample.responseStatus = status
+        return sample
     }
 
     /// What the options say instead of the example.

@@ -134,6 +134,11 @@ struct ExplainedSample {
         guard
             isGuarded || hasEnvelopes || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty
         else {
+            guard !route.convertsResponses else {
+                throw .usage(
+                    "the route \"\(route.name)\" forwards requests as they are, and converts responses: a body is explained as that "
+                        + "of one with --status 200, or as a response in the console")
+            }
             throw .usage(
                 "the route \"\(route.name)\" forwards bodies as they are and changes no head: there is nothing to explain"
             )

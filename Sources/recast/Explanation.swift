@@ -112,18 +112,23 @@ struct Explanation {
             "route \(route.name): \(match)",
             upstream.map { "upstream \($0.name): \($0.addresses.map(\.description).joined(separator: ", "))" }
                 ?? "no upstream: a data plane forwards what goes on",
-            plan == nil ? "request: forwarded as it came" : "request: \(input) -> \(output), here \(type)",
+            plan == nil
+                ? "request: forwarded as it came"
+                : "\(isResponse ? "response" : "request"): \(input) -> \(output), here \(type)",
         ]
         for part in guards { lines += block("\(part.what): \(part.name)", part.lines) }
         for image in images { lines += block("image: \(image.field)", image.shown) }
         for envelope in envelopes { lines += block("response: \(envelope.name)", envelope.shown) }
         lines.append("")
         if trace != nil { lines += rows + [""] }
-        lines += [requestLine]
-        lines += fields.map { "\($0.name): \($0.value)" }
-        if !headerRules.isEmpty { lines += [""] + headerRules.map { "\($0.key): \($0.value)" } }
+        if !isResponse {
+            lines += [requestLine]
+            lines += fields.map { "\($0.name): \($0.value)" }
+            if !headerRules.isEmpty { lines += [""] + headerRules.map { "\($0.key): \($0.value)" } }
+            lines += responseFields == nil ? [] : [""]
+        }
         if let responseFields {
-            lines += ["", "the response to the client"]
+            lines += ["the response to the client"]
             lines += responseFields.map { "\($0.name): \($0.value)" }
         }
         let notes = plan?.notes() ?? []

@@ -41,6 +41,8 @@ REST = """
   - { name: signup, match: /signup, upstream: app, request: form -> json }
   - { name: any, match: /any, upstream: app, request: "auto -> json" }
   - { name: to-query, match: /to-query, upstream: app, request: json -> query }
+  - { name: back, match: /back, upstream: app, response: json -> form, headers: { response: { set: { X-By: recast } } } }
+  - { name: answers, match: /answers, upstream: app, response: [ { when: { status: 2xx }, convert: xml -> json } ] }
   - { name: rest, match: "/*", upstream: app }
 """
 
@@ -73,11 +75,11 @@ class ExplainTests(unittest.TestCase):
         self.assertIn("route orders: null becomes an empty value; nulls: literal or reject keeps it apart", lines)
         self.assertIn("route any: a file is refused; files: object carries it", lines)
         self.assertFalse([line for line in lines if line.startswith(("route signup", "route rest"))])
-        self.assertEqual(lines[-1], f"{self.file}: fine, 5 routes, 2 examples")
+        self.assertEqual(lines[-1], f"{self.file}: fine, 7 routes, 2 examples")
 
     def test_quiet_leaves_the_notes_out(self):
         result = self.recast("check", "--quiet", self.file)
-        self.assertEqual((result.returncode, result.output), (0, f"{self.file}: fine, 5 routes, 2 examples\n"))
+        self.assertEqual((result.returncode, result.output), (0, f"{self.file}: fine, 7 routes, 2 examples\n"))
 
     def test_an_example_that_fails_makes_check_fail_and_shows_both(self):
         result = self.recast("check", self.failing)
@@ -126,6 +128,26 @@ class ExplainTests(unittest.TestCase):
         self.assertIn('has no route "\\u{1B}[0m"', printed("explain", path, "\x1b[0m"))
 
     # explain
+
+    def test_a_body_is_explained_as_that_of_a_response(self):
+        result = self.recast("explain", self.file, "back", "--status", "200", data=b'{"a":{"b":1}}')
+        self.assertEqual(result.returncode, 0, result.errors)
+        lines = result.output.splitlines()
+        self.assertIn("response: json -> form, here application/json", lines)
+        self.assertIn("  a.b -> a[b]  nesting: brackets", lines)
+        at = lines.index("the response to the client")
+        self.assertEqual(lines[at:at + 4], ["the response to the client", f"Content-Type: {FORM}", "Content-Length: 10", "X-By: recast"])
+        self.assertNotIn("Host:", result.output)
+        document = json.loads(self.recast("explain", "--json", self.file, "answers", "--status", "201", data=b"<r><a>1</a></r>").output)
+        self.assertEqual((document["request"], [(field["from"], field["to"]) for field in document["sent"]]), (None, [("r.a", "r.a")]))
+        for arguments, said in (
+                (("answers",), "converts responses: a body is explained as that of one with --status 200"),
+                (("answers", "--status", "404"), "let a response of 404"), (("signup", "--status", "200"), "converts no responses"),
+                (("back", "--status", "99"), "200 to 599"), (("back", "--status", "200", "--example", "1"), "examples are requests")):
+            with self.subTest(arguments):
+                result = self.recast("explain", self.file, *arguments, data=b"{}")
+                self.assertEqual((result.returncode, result.output), (64, ""))
+                self.assertIn(said, result.errors)
 
     def test_an_empty_name_is_shown_in_quotes_and_headers_that_a_part_loses_are_named(self):
         self.assertIn('\n  "" -> ""\n', self.recast("explain", self.file, "signup", data=b"=1").output)
