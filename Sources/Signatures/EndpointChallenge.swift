@@ -19,6 +19,13 @@ package enum EndpointChallenge: Hashable, Sendable {
     /// A signed JSON text with `Type: SubscriptionConfirmation`: the page at its `SubscribeURL` wants to be fetched, which is the
     /// caller's to do (`SignatureVerifier.confirmation`).
     case sns
+    /// HEAD, which wants a 200.
+    case intercom
+    /// HEAD, which wants a 200, and a form whose `mandrill_events` is an empty array: signed, before a webhook has a key, with one that
+    /// everybody knows.
+    case mandrill
+    /// A form with the webhook's number, without a signature: deliveries are JSON.
+    case woocommerce
 
     /// What a challenge is answered with, by 200.
     package struct Answer: Hashable, Sendable {
@@ -42,9 +49,12 @@ package enum EndpointChallenge: Hashable, Sendable {
     package var isQuery: Bool {
         switch self {
         case .meta, .x, .dropbox: true
-        case .slack, .zoom, .discord, .sns: false
+        case .slack, .zoom, .discord, .sns, .intercom, .mandrill, .woocommerce: false
         }
     }
+
+    /// Whether it comes as a HEAD, whose answer says that there is something.
+    package var isHead: Bool { self == .intercom || self == .mandrill }
 
     /// Whether it needs a token that the settings name (`verify_token`).
     package var hasToken: Bool { self == .meta }
@@ -94,7 +104,7 @@ package enum EndpointChallenge: Hashable, Sendable {
             return Answer(
                 json: Self.object(("response_token", Array("sha256=".utf8) + BinaryEncoding.base64.encode(mac.span))))
         case .dropbox: return Answer(text: challenge)
-        case .slack, .zoom, .discord, .sns: throw .missing
+        case .slack, .zoom, .discord, .sns, .intercom, .mandrill, .woocommerce: throw .missing
         }
     }
 
@@ -112,9 +122,9 @@ package enum EndpointChallenge: Hashable, Sendable {
 
     /// The answer to content that is known to be its sender's; nil where it is no challenge.
     package func answer(content: Span<UInt8>, secrets: [SigningSecret]) -> Answer? {
-        guard !isQuery, content.count <= Self.longest, let document = try? BodyFields.Document(json: content) else {
-            return nil
-        }
+        guard !isQuery, content.count <= Self.longest else { return nil }
+        if self == .mandrill { return answer(unsigned: content) }
+        guard let document = try? BodyFields.Document(json: content) else { return nil }
         switch self {
         case .slack:
             guard document.text("type") == Array("url_verification".utf8), let challenge = document.text("challenge")
@@ -132,8 +142,27 @@ package enum EndpointChallenge: Hashable, Sendable {
         case .discord:
             guard document.text("type") == [UInt8(ascii: "1")] else { return nil }
             return Answer(json: Array("{\"type\":1}".utf8))
-        case .meta, .x, .dropbox, .sns: return nil
+        case .meta, .x, .dropbox, .sns, .intercom, .mandrill, .woocommerce: return nil
         }
+    }
+
+    // MARK: Content that nobody has signed
+
+    /// The answer to content that says nothing whoever sends it, so that it needs no signature; nil of other content.
+    package func answer(unsigned content: Span<UInt8>) -> Answer? {
+        guard self == .mandrill, content.count <= Self.longest,
+            let events = Self.value(of: "mandrill_events", in: content)
+        else { return nil }
+        let written = events.filter {
+            $0 != ASCII.space && $0 != ASCII.tab && $0 != ASCII.lineFeed && $0 != ASCII.carriageReturn
+        }
+        return written == Array("[]".utf8) ? .empty : nil
+    }
+
+    /// Whether content of that type and length, without a signature, can be nothing but the sender's ping.
+    package func isPing(contentType: Span<UInt8>, length: Int) -> Bool {
+        self == .woocommerce && length <= 64
+            && contentType.extracting(first: 33).isEqualIgnoringCase(to: "application/x-www-form-urlencoded")
     }
 
     private static func object(_ members: (String, [UInt8])...) -> [UInt8] {

@@ -8,7 +8,7 @@ package enum SenderPresets {
         digest("github", "X-Hub-Signature-256", prefix: "sha256="),
         digest("meta", "X-Hub-Signature-256", prefix: "sha256=") { $0.challenge = .meta },
         digest("bitbucket", "X-Hub-Signature", prefix: "sha256="),
-        digest("intercom", "X-Hub-Signature", .sha1, prefix: "sha1="),
+        digest("intercom", "X-Hub-Signature", .sha1, prefix: "sha1=") { $0.challenge = .intercom },
         digest("vercel", "x-vercel-signature", .sha1),
         digest("dropbox", "X-Dropbox-Signature") { $0.challenge = .dropbox },
         digest("greenhouse", "Signature", prefix: "sha256 "),
@@ -18,7 +18,7 @@ package enum SenderPresets {
             ]
             $0.idHeaders = ["X-Shopify-Webhook-Id"]
         },
-        digest("woocommerce", "X-WC-Webhook-Signature", encoding: .base64),
+        digest("woocommerce", "X-WC-Webhook-Signature", encoding: .base64) { $0.challenge = .woocommerce },
         digest("typeform", "Typeform-Signature", prefix: "sha256=", encoding: .base64),
         digest("x", "X-Twitter-Webhooks-Signature", prefix: "sha256=", encoding: .base64) { $0.challenge = .x },
         digest("linear", "Linear-Signature") {
@@ -87,7 +87,7 @@ package enum SenderPresets {
         digest("gitlab-token", "X-Gitlab-Token") { $0.methods = [.init(algorithm: .equal)] },
         // Senders whose signatures need code.
         special("twilio", .twilio, "X-Twilio-Signature"),
-        special("mandrill", .mandrill, "X-Mandrill-Signature"),
+        special("mandrill", .mandrill, "X-Mandrill-Signature") { $0.challenge = .mandrill },
         special("mailgun", .mailgun, nil),
         special("sns", .sns, nil) {
             $0.secretWriting = .pem

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from admin import Admin, admin_port
 from lifecycle_support import reload
-from harness import JSON, RECAST, ProxyTestCase
+from harness import FORM, JSON, RECAST, ProxyTestCase
 
 SECRET = "A Secret to Everybody"
 
@@ -70,6 +70,11 @@ class ChallengeTests(ProxyTestCase):
   - {{ name: x, match: /x, upstream: app, verify: 'x(secret: "{SECRET}")' }}
   - {{ name: dropbox, match: /dropbox, upstream: app, verify: 'dropbox(secret: "{SECRET}")' }}
   - {{ name: github, match: /github, upstream: app, verify: 'github(secret: "{SECRET}")' }}
+  - {{ name: intercom, match: /intercom, upstream: app, verify: 'intercom(secret: "{SECRET}")' }}
+  - {{ name: mandrill, match: /mandrill, upstream: app, request: "form(document: mandrill_events) -> json",
+      verify: 'mandrill(secret: "{SECRET}")' }}
+  - {{ name: mandrill-forward, match: /mandrill-forward, upstream: app, verify: 'mandrill(secret: "{SECRET}")', challenge: forward }}
+  - {{ name: woocommerce, match: /woocommerce, upstream: app, verify: 'woocommerce(secret: "{SECRET}")' }}
 """
         super().setUpClass()
 
@@ -160,6 +165,23 @@ class ChallengeTests(ProxyTestCase):
         self.assert_answer(self.get("/dropbox?challenge=%3Cb%3E"), b"<b>", "text/plain; charset=utf-8")
         self.assert_problem(self.get("/dropbox"), 401, "signature_missing")
         self.assert_problem(self.send("POST", "/dropbox?challenge=x", b"{}", JSON), 401, "signature_missing")
+
+    def test_a_head_and_what_says_nothing_need_no_signature(self):
+        for path in ("/intercom", "/mandrill"):
+            self.assert_answer(self.send("HEAD", path), b"", JSON)
+            self.assert_problem(self.get(path), 401, "signature_missing")
+        # Mandrill signs it with a key that everybody knows, before there is another one.
+        for signature in ((), ("X-Mandrill-Signature: bm9ib2R5IGtub3dzIHRoaXM=",)):
+            self.assert_answer(self.send("POST", "/mandrill", b"mandrill_events=%5B%5D", FORM, signature), b"{}", JSON)
+            code = "signature_mismatch" if signature else "signature_missing"
+            self.assert_problem(self.send("POST", "/mandrill", b"mandrill_events=%5B1%5D", FORM, signature), 401, code)
+        self.assert_answer(self.send("POST", "/woocommerce", b"webhook_id=7", FORM), b"{}", JSON)
+        self.assert_problem(self.send("POST", "/woocommerce", b'{"id":7}', JSON), 401, "signature_missing")
+        self.assert_problem(self.send("POST", "/woocommerce", b"webhook_id=" + b"7" * 60, FORM), 401, "signature_missing")
+        self.assert_problem(self.send("POST", "/mandrill-forward", b"mandrill_events=%5B%5D", FORM), 401, "signature_missing")
+        self.assertEqual(self.upstream.requests, [])
+        self.assertEqual(self.send("HEAD", "/mandrill-forward").status, 200)
+        self.assertEqual(self.upstream.one().fields.all("recast-verified"), ["challenge; sender=mandrill"])
 
     def test_a_connection_goes_on_behind_an_answer(self):
         client = self.client()

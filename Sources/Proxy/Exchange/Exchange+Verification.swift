@@ -70,6 +70,11 @@ extension Exchange {
         {
             return try answer(challenge, query: query.span, rule)
         }
+        if let challenge = rule.challenge, challenge.isHead, framing.isEmpty, request.methodKind == .head {
+            note(rule, .challenge)
+            if rule.forwardsChallenges { return }
+            throw .challenge(.empty)
+        }
         let verifier: SignatureVerifier
         do throws(SignatureFault) {
             if case .length(let count) = framing, count > rule.limit { throw .tooLong }
@@ -86,9 +91,19 @@ extension Exchange {
             }
             try verifier.finish(Span())
         } catch {
+            if error == .missing, case .length(let count) = framing, isPing(rule, length: count) {
+                note(rule, .challenge)
+                throw .challenge(.empty)
+            }
             return try notVerified(rule, error)
         }
         try verified(rule, verifier)
+    }
+
+    /// Whether the request, which has no signature, is one that its sender never signs, and is answered here.
+    private func isPing(_ rule: RequestVerification, length: Int) -> Bool {
+        guard let challenge = rule.challenge, !rule.forwardsChallenges else { return false }
+        return request.isPing(to: challenge, length: length)
     }
 
     /// How content is held that is looked at as a whole.
@@ -155,6 +170,10 @@ extension Exchange {
                 return false
             }
         } catch {
+            if !rule.forwardsChallenges, let answer = rule.challenge?.answer(unsigned: content.span) {
+                note(rule, .challenge)
+                throw .challenge(answer)
+            }
             pending.isDecided = true
             try notVerified(rule, error)
             return true
@@ -470,5 +489,12 @@ extension MessageHead {
     var tellsRate: Bool {
         let (name, policyName) = (RateFields.name, RateFields.policyName)
         return first(named: name.span) != nil || first(named: policyName.span) != nil
+    }
+}
+
+extension MessageHead {
+    fileprivate func isPing(to challenge: EndpointChallenge, length: Int) -> Bool {
+        guard let line = first(.contentType) else { return false }
+        return challenge.isPing(contentType: value(line), length: length)
     }
 }
