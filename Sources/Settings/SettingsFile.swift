@@ -180,6 +180,7 @@ public struct SettingsFile: Sendable {
             context, upstreams: upstreams?.upstreams ?? [], forwards: forwards, limits: limits,
             areLimitsKnown: areLimitsKnown,
             timeouts: timeouts, options: options, paths: forwarding.paths)
+        AccessLogReader(context).refuseCredentials(log)
         let adminLine = effective.first { $0.key == "admin" }?.origin
         let routesNode = file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]")
         let routes = routesNode.map(reader.read) ?? []

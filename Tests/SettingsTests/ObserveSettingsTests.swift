@@ -84,6 +84,56 @@ import Testing
         }
     }
 
+    @Test(
+        "a field that a route takes for a secret is not logged",
+        arguments: [
+            ("authorize: { header: X-Auth, keys: [a-key] }", "x-auth", "authorize"),
+            ("authorize: [{ bearer: a }, { header: x-door, key: a-key }]", "X-Door", "authorize"),
+            ("verify: { header: X-Sig, secret: a-long-enough-secret }", "X-Sig", "verify"),
+            ("verify: { header: X-Pass, algorithm: equal, secret: a-long-enough-secret }", "x-pass", "verify"),
+            ("verify: { header: X-Sig, list: { signature: v1 }, secret: a-long-enough-secret }", "X-SIG", "verify"),
+            ("verify: \"github(secret: a-long-enough-secret)\"", "X-Hub-Signature-256", "verify"),
+            ("verify: { preset: svix, secret: \"whsec_c2VjcmV0c2VjcmV0c2VjcmV0\" }", "svix-signature", "verify"),
+            ("verify: { preset: rfc9421, secret: { value: a-long-enough-secret, id: a } }", "Signature", "verify"),
+        ])
+    func credentials(keys: String, field: String, user: String) throws {
+        func mistakes(_ log: String, in route: String) -> [String] {
+            SettingsTestFile.mistakes(
+                "access_log: { \(log) }\n" + SettingsTestFile.head
+                    + "  - { name: a, match: /*, upstream: app, \(route) }")
+        }
+        for side in ["request", "response"] {
+            let log = "fields: { \(side): [X-Tenant, \(field)] }"
+            let found = mistakes(log, in: keys)
+            #expect(
+                found.count == 1 && found[0].hasPrefix("1:")
+                    && found[0].hasSuffix(
+                        "\"\(side)\": \"\(field.lowercased())\" is not logged: \"\(user)\" of the route \"a\" goes by it, "
+                            + "so that it is taken for a secret"),
+                "\(found)")
+            #expect(mistakes(log, in: "timeouts: { gap: 1s }").isEmpty)
+            #expect(mistakes("fields: { \(side): [X-Tenant] }", in: keys).isEmpty)
+        }
+    }
+
+    @Test(
+        "a secret is in no field that each line has",
+        arguments: ["User-Agent", "referer", "X-Request-ID", "Host", "traceparent"])
+    func alwaysLogged(field: String) {
+        for keys in [
+            "authorize: { header: \(field), key: a }", "verify: { header: \(field), secret: a-long-enough-secret }",
+        ] {
+            func mistakes(_ target: String) -> [String] {
+                SettingsTestFile.mistakes(
+                    "access_log: \(target)\n" + SettingsTestFile.head
+                        + "  - { name: a, match: /*, upstream: app, \(keys) }")
+            }
+            let found = mistakes("stdout")
+            #expect(found.count == 1 && found[0].contains("which stands in each line of the access log"), "\(found)")
+            #expect(mistakes("off").isEmpty)
+        }
+    }
+
     @Test("chosen fields of the access log, up to 16 of each side")
     func chosenFields() throws {
         let form = try parse("access_log: { fields: { request: [X-Tenant, Accept], response: [X-Cache] } }").settings

@@ -19,6 +19,8 @@ final class ReadingContext {
     /// The references that placeholders stand for.
     private var placeholders: [String] = []
     let environment: SettingsEnvironment
+    /// The fields of requests that are credentials or signatures, in lower case, each with what in a route says so.
+    private(set) var credentialFields: [String: (user: String, position: SettingsNode.Position)] = [:]
     /// Hears which options are asked for, where they are to be listed.
     var catalog: OptionCatalog?
     private let text: String
@@ -57,6 +59,13 @@ final class ReadingContext {
             ($0.line, $0.column, $0.message) == (mistake.line, mistake.column, mistake.message)
         }
         if !isKnown { mistakes.append(mistake) }
+    }
+
+    /// Remembers that `key` of the route that is read takes what stands in a field for a secret, or for a proof of one.
+    func noteCredential(_ field: String, of key: String, _ position: SettingsNode.Position) {
+        guard credentialFields[field.lowercased()] == nil else { return }
+        let user = "\"\(key)\"" + (route.map { " of the route \"\($0)\"" } ?? "")
+        credentialFields[field.lowercased()] = (user, position)
     }
 
     func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {

@@ -8,47 +8,82 @@ struct AccessLogReader {
         self.context = context
     }
 
-    /// Takes what the top of the file says.
-    func read(_ section: SectionReader) -> (target: AccessLogTarget, form: AccessLogForm) {
+    /// A field that is to be logged, and where it is named.
+    fileprivate struct LoggedName {
+        /// In lower case.
+        let name: String
+        let what: String
+        let position: SettingsNode.Position
+    }
+
+    /// What `access_log` says.
+    struct Log {
+        var target = AccessLogTarget.stdout
         var form = AccessLogForm()
-        let standard = Sourced(AccessLogTarget.stdout)
+        fileprivate var names: [LoggedName] = []
+    }
+
+    /// Takes what the top of the file says.
+    func read(_ section: SectionReader) -> Log {
+        var log = Log()
+        let standard = Sourced(log.target)
         guard let node = section.take("access_log") else {
             let absent = SectionReader.absent("\"access_log\"", path: "access_log", context)
             section.record("access_log", Self.describe(standard.value), .standard)
-            readForm(absent, &form)
-            return (standard.value, form)
+            readForm(absent, &log)
+            return log
         }
         guard case .mapping = node.content else {
-            let target = target(node, "\"access_log\"") ?? standard.value
-            section.record("access_log", Self.describe(target), .line(node.position.line))
-            readForm(.absent("\"access_log\"", path: "access_log", context), &form)
-            return (target, form)
+            log.target = target(node, "\"access_log\"") ?? standard.value
+            section.record("access_log", Self.describe(log.target), .line(node.position.line))
+            readForm(.absent("\"access_log\"", path: "access_log", context), &log)
+            return log
         }
-        guard let mapping = SectionReader(node, "\"access_log\"", path: "access_log", context) else {
-            return (standard.value, form)
-        }
-        let target = mapping.value("to", standard: standard, describe: Self.describe, read: target).value
-        readForm(mapping, &form)
+        guard let mapping = SectionReader(node, "\"access_log\"", path: "access_log", context) else { return log }
+        log.target = mapping.value("to", standard: standard, describe: Self.describe, read: target).value
+        readForm(mapping, &log)
         mapping.finish()
-        return (target, form)
+        return log
     }
 
-    private func readForm(_ section: SectionReader, _ form: inout AccessLogForm) {
+    /// Reports the fields of `log` that are credentials or signatures of routes, which have been read by now.
+    func refuseCredentials(_ log: Log) {
+        for logged in log.names {
+            guard let user = context.credentialFields[logged.name]?.user else { continue }
+            context.report(
+                logged.position,
+                "\(logged.what): \"\(logged.name)\" is not logged: \(user) goes by it, so that it is taken for a secret"
+            )
+        }
+        guard log.target != .off else { return }
+        for name in Self.alwaysLogged {
+            guard let credential = context.credentialFields[name] else { continue }
+            context.report(
+                credential.position,
+                "\(credential.user) goes by \"\(name)\", which stands in each line of the access log: take another field for a "
+                    + "secret, or write access_log: off")
+        }
+    }
+
+    /// Fields of requests that have members of their own.
+    private static let alwaysLogged = ["host", "user-agent", "referer", "x-request-id", "traceparent"]
+
+    private func readForm(_ section: SectionReader, _ log: inout Log) {
         let failures = context.failures
-        section.word("format", into: &form.format)
+        section.word("format", into: &log.form.format)
         let isKnown = context.failures == failures
-        section.word("query", into: &form.query)
-        if form.format != .json, isKnown {
+        section.word("query", into: &log.form.query)
+        if log.form.format != .json, isKnown {
             section.refuse("fields", "needs format: json, the other format has no place for them")
         }
         let fields = section.part("fields")
-        form.requestFields = names("request", fields)
-        form.responseFields = names("response", fields)
+        log.form.requestFields = names("request", fields, &log)
+        log.form.responseFields = names("response", fields, &log)
         fields.finish()
     }
 
     /// Names of fields to be logged, in lower case.
-    private func names(_ key: String, _ section: SectionReader) -> [String] {
+    private func names(_ key: String, _ section: SectionReader, _ log: inout Log) -> [String] {
         section.value(key, standard: Sourced([]), describe: { $0.joined(separator: ", ") }) { node, what in
             var names: [String] = []
             for element in context.elements(node, what) ?? [] {
@@ -58,6 +93,7 @@ struct AccessLogReader {
                     context.report(element.position, "\(what): \(fault)")
                 } else {
                     names.append(name)
+                    log.names.append(LoggedName(name: name, what: what, position: element.position))
                 }
             }
             return names

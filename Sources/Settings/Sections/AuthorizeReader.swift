@@ -64,6 +64,7 @@ struct AuthorizeReader {
                 context.report(header.position, "\"header\" is the name of a field, not \"\(name)\"")
                 return nil
             }
+            context.noteCredential(name, of: "authorize", header.position)
             return self.keys(keys, "a key of \"\(name)\"").map { .key(field: name, $0) }
         default:
             context.report(

@@ -27,6 +27,7 @@ struct VerifyReader {
             let (section, preset) = open(node, "verify", example: "one, as in github(secret: \"${env:GITHUB_SECRET}\")")
         else { return nil }
         guard var scheme = scheme(section, preset, node.position) else { return nil }
+        for name in scheme.headers { context.noteCredential(name, of: "verify", node.position) }
         if preset == nil { refuseUnsigned(scheme, node.position) }
         messageSignature(section, &scheme)
         if scheme.special == .httpMessage, let node = section.take("digest"),
