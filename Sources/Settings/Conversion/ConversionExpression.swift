@@ -99,60 +99,60 @@ struct ConversionExpression {
     /// What stands between the parenthesis here and the one that closes it, read as a flow mapping.
     private mutating func flowMapping() -> SettingsNode? {
         let open = at
-        guard let close = closing(from: open) else { return fail("this parenthesis is never closed", at: open) }
+        let close: Int
+        switch closing(from: open) {
+        case .found(let offset): close = offset
+        case .openQuote(let offset):
+            return fail("this quote is not closed: close it, or double it where it is part of the text", at: offset)
+        case .none: return fail("this parenthesis is never closed", at: open)
+        }
         at = close + 1
         // Blanks in front keep the columns; line ends can't be in an expression that came through YAML as one.
         var text = String.UnicodeScalarView(repeatElement(" ", count: open))
         text.append("{")
-        text.append(contentsOf: scalars[open + 1..<close].map { $0 == "\n" ? " " : $0 })
+        text.append(contentsOf: scalars[open + 1..<close].map { Self.lineEnds.contains($0) ? " " : $0 })
         text.append("}")
-        let inner = ReadingContext(String(text), environment: context.environment)
-        let mapping = YAMLText.read(String(text), inner)
-        for mistake in inner.mistakes { context.report(position(mistake.column - 1), mistake.message) }
-        return mapping.map(placed)
+        let parser = self
+        let form = YAMLText.ShortForm(
+            brace: .init(line: 1, column: open + 1), place: { parser.position($0.column - 1) })
+        return YAMLText.read(String(text), context, within: form)
+    }
+
+    /// What YAML takes for the end of a line.
+    private static let lineEnds = Array("\n\r\u{85}\u{2028}\u{2029}".unicodeScalars)
+
+    private enum Closing {
+        case found(Int)
+        /// There is none, since all behind this quote is text.
+        case openQuote(Int)
+        case none
     }
 
     /// The offset of the parenthesis that closes the one at `open`. Quoted text is passed over.
-    private func closing(from open: Int) -> Int? {
+    private func closing(from open: Int) -> Closing {
         var depth = 0
-        var quote: Unicode.Scalar?
+        var quote: (sign: Unicode.Scalar, offset: Int)?
         var before: Unicode.Scalar = "("
         var offset = open
         while offset < scalars.count {
             let scalar = scalars[offset]
             if let open = quote {
-                if open == "\"", scalar == "\\" {
+                if open.sign == "\"", scalar == "\\" {
                     offset += 1
-                } else if scalar == open {
+                } else if scalar == open.sign {
                     quote = nil
                 }
             } else if scalar == "(" {
                 depth += 1
             } else if scalar == ")" {
                 depth -= 1
-                if depth == 0 { return offset }
+                if depth == 0 { return .found(offset) }
             } else if scalar == "\"" || scalar == "'", "([{,:".unicodeScalars.contains(before) {
-                quote = scalar
+                quote = (scalar, offset)
             }
             if !scalar.properties.isWhitespace { before = scalar }
             offset += 1
         }
-        return nil
-    }
-
-    /// The node with its places in the text that holds the expression.
-    private func placed(_ value: SettingsNode) -> SettingsNode {
-        var value = value
-        value.position = position(value.position.column - 1)
-        switch value.content {
-        case .scalar: break
-        case .sequence(let elements): value.content = .sequence(elements.map(placed))
-        case .mapping(let members):
-            value.content = .mapping(
-                members.map {
-                    .init(key: $0.key, position: position($0.position.column - 1), value: placed($0.value))
-                })
-        }
-        return value
+        return quote.map { .openQuote($0.offset) } ?? .none
     }
 }

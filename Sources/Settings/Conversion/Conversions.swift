@@ -18,13 +18,14 @@ public enum Conversions {
     public static func parseLimits(_ text: String, standard: Limits = Limits()) throws(SettingsMistakes) -> Limits {
         let context = ReadingContext(text, environment: .process(folder: ""))
         var settings = LimitSettings(standard: standard)
-        let braced = "{\(text)}"
-        let inner = ReadingContext(braced, environment: context.environment)
-        if let node = YAMLText.read(braced, inner), let section = SectionReader(node, "\"limits\"", inner) {
+        // Line ends can't be in options, and columns count from the text's own first character.
+        let braced = "{\(String(text.map { $0.isNewline ? " " : $0 }))}"
+        let form = YAMLText.ShortForm(
+            brace: .init(line: 1, column: 1), place: { .init(line: 1, column: max(1, $0.column - 1)) })
+        if let node = YAMLText.read(braced, context, within: form),
+            let section = SectionReader(node, "\"limits\"", context)
+        {
             settings.read(section)
-        }
-        for mistake in inner.mistakes {
-            context.report(.init(line: mistake.line, column: max(1, mistake.column - 1)), mistake.message)
         }
         guard context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
         return settings.limits

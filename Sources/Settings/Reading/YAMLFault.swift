@@ -7,10 +7,14 @@ struct YAMLFault {
     /// - Parameters:
     ///   - problem: libyaml's words.
     ///   - context: its words for what it was reading, which began at `start`.
+    ///   - form: the short form that `text` is a part of.
     init(
-        problem: String, context: String?, start: SettingsNode.Position?, position: SettingsNode.Position, text: String
+        problem: String, context: String?, start: SettingsNode.Position?, position: SettingsNode.Position, text: String,
+        within form: YAMLText.ShortForm? = nil
     ) {
         self.position = position
+        message = ""
+        defer { if let form { self.position = form.place(self.position) } }
         let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
         if let position = Self.tab(in: lines, upTo: position.line) {
             self.position = position
@@ -30,8 +34,7 @@ struct YAMLFault {
             message = "an address in brackets is a list in YAML: put it in quotes, as in \"[::1]:8080\""
         } else if context?.contains("an alias") == true || problem.contains("undefined alias") {
             if let start { self.position = start }
-            message =
-                "a value that begins with * is an alias in YAML: put it in quotes; a path that takes all is \"/*\""
+            message = Self.alias
         } else if context?.contains("an anchor") == true {
             if let start { self.position = start }
             message = "a value that begins with & is an anchor in YAML: put it in quotes"
@@ -51,7 +54,19 @@ struct YAMLFault {
             message =
                 "this is no element of the list that begins in line \(start.line): each begins with \"- \" in column "
                 + "\(start.column)"
-        } else if context?.contains("flow node") == true, let open = Self.openBracket(in: lines, upTo: position.line) {
+        } else if let form, let stray = Self.strayBracket(in: line, behind: form.brace.column) {
+            self.position = stray.position
+            message = "this \(stray.sign) closes nothing that is open here"
+        } else if let form, let open = Self.openBracket(in: [line.dropLast()], upTo: 1), open.position != form.brace {
+            self.position = open.position
+            message =
+                "this \(open.sign) is not closed: a comma parts its elements, and \(open.sign == "[" ? "]" : "}") ends them"
+        } else if form != nil, rest.isEmpty, let hash = line.firstIndex(of: "#") {
+            self.position.column = line.distance(from: line.startIndex, to: hash) + 1
+            message = "a # begins a comment in YAML, which goes on to the end of the line: put the value in quotes"
+        } else if form == nil, context?.contains("flow node") == true,
+            let open = Self.openBracket(in: lines, upTo: position.line)
+        {
             self.position = open.position
             message =
                 "this \(open.sign) is not closed before the text ends: a comma parts its elements, and "
@@ -61,11 +76,21 @@ struct YAMLFault {
         } else if context?.contains("flow") == true, let sign = rest.first, sign == "{" || sign == "[",
             let before = line.prefix(max(0, position.column - 1)).last, !" ,[{".unicodeScalars.contains(before)
         {
-            message = "a value with \(sign) in it, within { } or [ ], is read as two: put it in quotes"
+            let around = form == nil ? "{ } or [ ]" : "( ), { } or [ ]"
+            message = "a value with \(sign) in it, within \(around), is read as two: put it in quotes"
+        } else if context?.contains("flow node") == true, let sign = rest.first {
+            message =
+                sign == ","
+                ? "nothing stands before this comma: one is between two elements alone"
+                : "this \(sign) can't stand here: put the value in quotes that it is a part of"
+        } else if form != nil, start == nil || start == form?.brace {
+            message =
+                "the options can't be read on from here: a comma parts them, and each is a key, a colon, a space and a value"
         } else if let start, context?.contains("flow") == true {
             let sign = context?.contains("sequence") == true ? "[" : "{"
+            let line = (form?.place(start) ?? start).line
             message =
-                "the \(sign) of line \(start.line) is not closed before this: a comma parts its elements, and "
+                "the \(sign) of line \(line) is not closed before this: a comma parts its elements, and "
                 + "\(sign == "[" ? "]" : "}") ends them"
         } else if let start, context?.contains("block mapping") == true {
             message =
@@ -81,6 +106,9 @@ struct YAMLFault {
             message = "this is not YAML: \(problem)\(during)"
         }
     }
+
+    static let alias =
+        "a value that begins with * is an alias in YAML: put it in quotes; a path that takes all is \"/*\""
 
     /// The first tab of an indentation, which libyaml takes for nearly anything else.
     private static func tab(in lines: [Substring.UnicodeScalarView], upTo last: Int) -> SettingsNode.Position? {
@@ -147,6 +175,29 @@ struct YAMLFault {
             }
         }
         return open.last
+    }
+
+    /// The first bracket that closes none of those behind a column of the one line, where quotes are closed; the last sign is ours.
+    private static func strayBracket(
+        in line: Substring.UnicodeScalarView, behind column: Int
+    ) -> (sign: Unicode.Scalar, position: SettingsNode.Position)? {
+        var depth = 0
+        var quote: Unicode.Scalar?
+        for (index, sign) in line.dropLast().enumerated() where index >= column {
+            if let closing = quote {
+                if sign == closing { quote = nil }
+                continue
+            }
+            switch sign {
+            case "\"", "'": quote = sign
+            case "[", "{": depth += 1
+            case "]", "}":
+                if depth == 0 { return (sign, .init(line: 1, column: index + 1)) }
+                depth -= 1
+            default: break
+            }
+        }
+        return nil
     }
 
     /// A colon where no key can end: a line that is indented too far, or a value that holds one.

@@ -13,26 +13,38 @@ struct YAMLText {
         var height: Int
     }
 
+    /// Where a text came from that is options of a short form, in braces that nobody has written.
+    struct ShortForm {
+        /// Where in the text the brace is.
+        let brace: SettingsNode.Position
+        /// Leads from a place of the text to where that is in the file.
+        let place: (SettingsNode.Position) -> SettingsNode.Position
+    }
+
     /// Why there is no node: it was reported.
     private struct Refused: Error {}
 
     private let context: ReadingContext
     private let text: String
     private let events: YAMLEvents
+    private let form: ShortForm?
     private var anchors: [String: Anchored] = [:]
     private var count = 0
     /// The deepest collection since the last anchor that is still open began.
     private var deepest = 0
 
-    private init(_ text: String, _ context: ReadingContext) {
+    private init(_ text: String, _ context: ReadingContext, _ form: ShortForm?) {
         self.context = context
+        self.form = form
         self.text = text
         events = YAMLEvents(text)
     }
 
     /// Reads the one document of `text`. Reports what is wrong; nil when nothing can be made of it.
-    static func read(_ text: String, _ context: ReadingContext) -> SettingsNode? {
-        var reader = YAMLText(text, context)
+    ///
+    /// - Parameter form: the short form that it is a part of; its nodes and mistakes then stand where the file has them.
+    static func read(_ text: String, _ context: ReadingContext, within form: ShortForm? = nil) -> SettingsNode? {
+        var reader = YAMLText(text, context, form)
         return try? reader.document()
     }
 
@@ -50,7 +62,9 @@ struct YAMLText {
 
     private func next() throws(Refused) -> YAMLEvents.Event {
         do {
-            return try events.next()
+            var event = try events.next()
+            if let form { event.position = form.place(event.position) }
+            return event
         } catch {
             throw refuse(error)
         }
@@ -95,7 +109,7 @@ struct YAMLText {
         _ name: String, _ position: SettingsNode.Position, depth: Int
     ) throws(Refused) -> SettingsNode {
         guard let anchored = anchors[name] else {
-            throw refuse(.init(problem: "undefined alias", position: position))
+            throw refuse(position, YAMLFault.alias)
         }
         try checkBounds(position, adding: anchored.count - 1, depth: depth + anchored.height)
         deepest = depth + anchored.height
@@ -156,9 +170,12 @@ struct YAMLText {
     }
 
     private func refuse(_ failure: YAMLEvents.Failure) -> Refused {
+        var position = failure.position
+        // The end of a text without a line end is the beginning of another line to libyaml.
+        if form != nil, position.line > 1 { position = .init(line: 1, column: text.unicodeScalars.count + 1) }
         let fault = YAMLFault(
-            problem: failure.problem, context: failure.context, start: failure.start, position: failure.position,
-            text: text)
+            problem: failure.problem, context: failure.context, start: failure.start, position: position,
+            text: text, within: form)
         return refuse(fault.position, fault.message)
     }
 }
