@@ -131,6 +131,13 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         buffer.append(decimal: Int(port))
     }
 
+    /// The IP address without port and brackets.
+    public var hostText: String {
+        var buffer = OutputBuffer()
+        appendIP(to: &buffer)
+        return buffer.span.lossyString()
+    }
+
     public var description: String {
         var buffer = OutputBuffer()
         append(to: &buffer)

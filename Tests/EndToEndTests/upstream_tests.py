@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import unittest
+import unittest.mock
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from admin import Admin, admin_port
@@ -403,6 +404,16 @@ class NameTests(RecastTestCase):
         names.addresses, names.manner = ["127.0.0.3"], "answers"
         self.wait_for("the new address", lambda: self.body(proxy) == "127.0.0.3")
         self.assertIn("is resolved again", proxy.error_text())
+
+    def test_a_dot_ends_an_absolute_name_to_which_no_search_domain_is_added(self):
+        for name, asked in (("app", {"app.search.test"}), ("app.", {"app"}), ("app.recast.test.", {"app.recast.test"})):
+            with self.subTest(name), unittest.mock.patch.dict(os.environ, {"LOCALDOMAIN": "search.test", "RES_OPTIONS": "ndots:5"}):
+                names = NameServer(["127.0.0.2"])
+                self.addCleanup(names.stop)
+                proxy = self.recast(
+                    f"{{ address: \"{name}:{self.server.port}\", resolve: {{ servers: \"127.0.0.1:{names.port}\" }} }}")
+                self.assertEqual(self.body(proxy), "127.0.0.2")
+                self.assertEqual(names.asked, asked)
 
     def test_row_58_a_name_without_any_answer_is_503(self):
         for manner, within in (("silent", 1.5), ("nxdomain", 1.5)):

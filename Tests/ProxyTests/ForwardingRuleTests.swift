@@ -24,6 +24,7 @@ import Transcoding
             ("a.example", 80, false, "a.example"), ("a.example", 443, true, "a.example"),
             ("a.example", 443, false, "a.example:443"), ("a.example", 80, true, "a.example:80"),
             ("::1", 80, false, "[::1]"), ("::1", 8443, true, "[::1]:8443"),
+            ("a.example.", 80, false, "a.example"), ("a.example.", 8443, true, "a.example:8443"),
         ])
     func hostOfAnUpstream(host: String, port: Int, isSecure: Bool, text: String) {
         #expect(AddressText.hostField(host: host, port: port, isSecure: isSecure) == text)

@@ -109,6 +109,30 @@ import Testing
             ("\"[1:2:3:4:5:6:7]:80\"", "\"[1:2:3:4:5:6:7]\" is no IPv6 address"),
             ("\"[::1]\"", "\"[::1]\" has no port: write HOST:PORT, "),
             ("unix:run/x", "a unix socket has an absolute path, as in unix:/run/app.sock"),
+            ("unix:/run/x/", "a unix socket's path ends in the socket's own name, as in unix:/run/app.sock"),
+            ("unix:/run/x/..", "a unix socket's path ends in the socket's own name, as in unix:/run/app.sock"),
+            ("[\"[0:0:0:0:0:0:0:1]:1\", \"[::1]:1\"]", "[::1]:1 is listened on already"),
+            ("[\"[2001:DB8::0:1]:1\", \"[2001:db8:0::1]:1\"]", "[2001:db8::1]:1 is listened on already"),
+            ("[\"[::ffff:127.0.0.1]:1\", 127.0.0.1:1]", "127.0.0.1:1 is listened on already"),
+            ("[\"[::ffff:7f00:1]:1\", localhost:1]", "127.0.0.1:1 is listened on already"),
+            (
+                "[\"[::ffff:0.0.0.0]:1\", 127.0.0.1:1]",
+                "127.0.0.1:1 and 0.0.0.0:1 can't both be listened on: one is every address of this machine"
+            ),
+            ("[\"[0::0]:1\", \"[::1]:1\"]", "[::1]:1 and [::]:1 can't both be listened on: "),
+            (
+                "[\"unix:/tmp/a.sock\", \"unix:/tmp//a.sock\"]",
+                "unix:/tmp//a.sock is listened on already, as unix:/tmp/a.sock"
+            ),
+            (
+                "[\"unix:/tmp/x/../a.sock\", \"unix:/tmp/./a.sock\"]",
+                "unix:/tmp/./a.sock is listened on already, as unix:"
+            ),
+            ("\"[fe80::1]:80\"", "the link-local address [fe80::1] can't be listened on without its interface, "),
+            ("\"[ff02::1]:80\"", "[ff02::1] is a group's address: write one of this machine, "),
+            ("127.0.0.1:1, 127.0.0.1:2", "several addresses are a list: write [\"127.0.0.1:1\", \"127.0.0.1:2\"]"),
+            ("127.0.0.1:1 unix:/a", "several addresses are a list: write [\"127.0.0.1:1\", \"unix:/a\"]"),
+            ("\"[::1]:1,[::1]:2\"", "several addresses are a list: write [\"[::1]:1\", \"[::1]:2\"]"),
             (
                 "{ address: \"127.0.0.1:80\", tls: {} }",
                 "\"tls\" needs \"certificate\", as in certificate: server.pem"
@@ -187,6 +211,13 @@ import Testing
                     + "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
             ),
             ("[a:1, a:1]", "4:12: the upstream \"x\" has the address a:1 twice"),
+            (
+                "[\"[::1]:1\", \"[0:0::1]:1\"]", "4:18: the upstream \"x\" has the address [::1]:1 twice"
+            ),
+            (
+                "[unix:/run/a, unix:/run/./a]", "4:20: the upstream \"x\" has the address unix:/run/./a twice"
+            ),
+            ("a:1, b:1", "4:6: several addresses are a list: write [\"a:1\", \"b:1\"]"),
             ("{ idle: 1s }", "4:6: the upstream \"x\" needs \"address\", as in address: 127.0.0.1:3000"),
             (
                 "{ address: \"a:1\", idel: 1s }",

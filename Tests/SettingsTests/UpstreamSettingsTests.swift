@@ -52,6 +52,44 @@ import Testing
         }
     }
 
+    @Test(
+        "names that are taken",
+        arguments: [
+            "app", "app.svc.cluster.local", "app.svc.cluster.local.", "localhost.", "my_app", "_http._tcp.app",
+            "1app.2b",
+            "xn--bcher-kva.example", "a-b.c-d", "APP.Example",
+            "\(String(repeating: "a", count: 63)).example",
+            String(repeating: "a.", count: 126) + "a", String(repeating: "a.", count: 127),
+        ])
+    func names(_ name: String) throws {
+        let file = try parse(upstream: "\"\(name):3000\"")
+        #expect(file.settings.upstreams[0].addresses == [.tcp(host: name, port: 3000)])
+        #expect(file.effective.contains { $0.key == "upstreams.x.address" && $0.value == "\(name):3000" })
+    }
+
+    @Test(
+        "what is no name of a host",
+        arguments: [
+            ("app..example", "no name, since nothing stands between two of its dots"),
+            (".app", "no name, since nothing stands between two of its dots, or before one"),
+            ("app..", "no name, since nothing"), (".", "no name, since nothing"), ("..", "no name, since nothing"),
+            ("-x", "no name, since a hyphen"), ("x-", "no name, since a hyphen"), ("a.-x.b", "no name, since a hyphen"),
+            ("a.x-.", "no name, since a hyphen"), ("-", "no name, since a hyphen"),
+            (String(repeating: "a", count: 64), "no name, which has at most 63 characters between two dots"),
+            ("a.\(String(repeating: "b", count: 64)).", "no name, which has at most 63 characters between two dots"),
+            (String(repeating: "a.", count: 127) + "a", "no name, which has at most 253 characters"),
+            (String(repeating: "a.", count: 126) + "ab.", "no name, which has at most 253 characters"),
+            ("1.2.3", "neither a name nor an address"), ("1.2.3.4.", "neither a name nor an address"),
+            ("1.2.3.256", "neither a name nor an address"), ("app.1", "neither a name nor an address"),
+            ("bücher.example", "neither a name nor an address"), ("a!b", "neither a name nor an address"),
+        ])
+    func noNames(_ name: String, reason: String) {
+        let mistakes = SettingsTestFile.mistakes(text("\"\(name):3000\"", ""))
+        #expect(
+            mistakes.count == 1 && mistakes[0].hasPrefix("4:6: \"\(name)\" is \(reason)")
+                && mistakes[0].contains(": write one, as in "), "\(mistakes)")
+    }
+
     @Test("without a check of certificates the other keys of TLS hold, and so does a name that is only asked for")
     func unchecked() throws {
         for keys in ["", ", name: b", ", sni: b", ", verify_name: false", ", session_resumption: false"] {

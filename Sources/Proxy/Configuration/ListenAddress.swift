@@ -9,6 +9,12 @@ public enum ListenAddress: Hashable, Sendable {
 }
 
 extension ListenAddress {
+    /// Whether the two are one place: a path may be written in many ways.
+    public func isSame(as other: ListenAddress) -> Bool {
+        guard case .unix(let path) = self, case .unix(let otherPath) = other else { return self == other }
+        return AddressText.plain(path: path) == AddressText.plain(path: otherPath)
+    }
+
     /// Whether one of the two is every address of the machine of a family, the other one of these too, with one port: the system
     /// doesn't open both, unless each socket says that it shares.
     public func overlaps(_ other: ListenAddress) -> Bool {
@@ -34,6 +40,12 @@ public enum UpstreamAddress: Hashable, Sendable {
 }
 
 extension UpstreamAddress {
+    /// Whether the two are one place: a path may be written in many ways.
+    public func isSame(as other: UpstreamAddress) -> Bool {
+        guard case .unix(let path) = self, case .unix(let otherPath) = other else { return self == other }
+        return AddressText.plain(path: path) == AddressText.plain(path: otherPath)
+    }
+
     /// What stands for the server's name in TLS where the settings give none.
     var host: String {
         switch self {
@@ -63,9 +75,19 @@ enum AddressText {
         }
     }
 
-    /// A Host field: the port is left out where the scheme has it anyway (RFC 9110 §4.2.3).
+    /// A Host field: the port is left out where the scheme has it anyway (RFC 9110 §4.2.3), and so is the dot of an absolute name.
     static func hostField(host: String, port: Int, isSecure: Bool) -> String {
-        port == (isSecure ? 443 : 80) ? bracketed(host) : "\(bracketed(host)):\(port)"
+        let host = host.utf8.count > 1 && host.utf8.last == UInt8(ascii: ".") ? String(host.dropLast()) : host
+        return port == (isSecure ? 443 : 80) ? bracketed(host) : "\(bracketed(host)):\(port)"
+    }
+
+    /// An absolute path without doubled slashes and dot segments.
+    static func plain(path: String) -> String {
+        var segments: [Substring] = []
+        for segment in path.split(separator: "/") where segment != "." {
+            if segment == ".." { _ = segments.popLast() } else { segments.append(segment) }
+        }
+        return "/" + segments.joined(separator: "/")
     }
 
     /// An IPv6 address stands in brackets (RFC 3986 §3.2.2).

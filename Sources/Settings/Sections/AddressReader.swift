@@ -1,3 +1,4 @@
+internal import EventLoop
 public import Proxy
 
 /// Addresses as the settings write them: `127.0.0.1:8080`, `[::1]:8080`, `app.internal:3000`, `unix:/run/app.sock`.
@@ -31,6 +32,20 @@ enum AddressReader {
         guard host.contains(":") || isIPv4(host) else {
             throw AddressFault(reason: "\"\(host)\" is no address to listen on: write one, \(example)")
         }
+        // One of IPv4 that is mapped into IPv6 is what sockets of IPv6 alone, as ours are, can't have.
+        let address = SocketAddress.parseHost(host, port: 0)?.unmapped
+        if let address, address.isIPv4 { return .tcp(host: address.hostText, port: port) }
+        if let six = address?.ipv6 {
+            if six.high >> 54 == 0xFE80 >> 6 {
+                throw AddressFault(
+                    reason:
+                        "the link-local address [\(host)] can't be listened on without its interface, which has no place here: "
+                        + "write one that holds by itself, \(example)")
+            }
+            if six.high >> 56 == 0xFF {
+                throw AddressFault(reason: "[\(host)] is a group's address: write one of this machine, \(example)")
+            }
+        }
         return .tcp(host: host, port: port)
     }
 
@@ -40,18 +55,40 @@ enum AddressReader {
         let example = "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
         if let fault = urlFault(text, example: example, hints, reads: { (try? upstream($0)) != nil }) { throw fault }
         let (host, port) = try split(text, ports: 1...65535, example: example)
-        let isName = host.utf8.allSatisfy {
-            switch $0 {
+        if !host.contains(":"), !isIPv4(host), let fault = nameFault(host) {
+            throw AddressFault(reason: "\"\(host)\" is \(fault): write one, \(example)")
+        }
+        return .tcp(host: host, port: port)
+    }
+
+    /// Why `text` is no name of a host, nil where it is one: RFC 1123 §2.1 with the underscores that many have. The dot at its end
+    /// makes it absolute: no search domain is tried (RFC 1034 §3.1).
+    private static func nameFault(_ text: String) -> String? {
+        let name = text.hasSuffix(".") ? text.dropLast() : text[...]
+        let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let isOfNames = name.utf8.allSatisfy { byte in
+            switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
             default: false
             }
         }
-        let looksNumeric = host.split(separator: ".", omittingEmptySubsequences: false).last?.allSatisfy(\.isNumber)
-        guard host.contains(":") || isName && host.utf8.count <= 253 && (looksNumeric != true || isIPv4(host)) else {
-            throw AddressFault(reason: "\"\(host)\" is neither a name nor an address: write one, \(example)")
+        guard isOfNames else { return "neither a name nor an address" }
+        if parts.contains(where: \.isEmpty) {
+            return "no name, since nothing stands between two of its dots, or before one"
         }
-        return .tcp(host: host, port: port)
+        // Such a name would be taken for an address of IPv4 with fewer than four numbers, or with others.
+        let isNumeric = parts.last?.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } == true
+        if isNumeric { return "neither a name nor an address" }
+        if parts.contains(where: { $0.count > 63 }) {
+            return "no name, which has at most 63 characters between two dots"
+        }
+        if name.utf8.count > 253 { return "no name, which has at most 253 characters" }
+        let hyphen = UInt8(ascii: "-")
+        if parts.contains(where: { $0.first == hyphen || $0.last == hyphen }) {
+            return "no name, since a hyphen stands at the beginning or the end of it or beside a dot"
+        }
+        return nil
     }
 
     /// Of a text that is a URL, or an address with a path: what to write in its place, if that is one which `reads`.
@@ -90,6 +127,10 @@ enum AddressReader {
         }
         // sun_path holds 108 bytes, the closing NUL included (unix(7)).
         guard path.utf8.count <= 107 else { throw AddressFault(reason: "a unix socket's path has at most 107 bytes") }
+        if let last = path.split(separator: "/", omittingEmptySubsequences: false).last, ["", ".", ".."].contains(last)
+        {
+            throw AddressFault(reason: "a unix socket's path ends in the socket's own name, as in unix:/run/app.sock")
+        }
         return path
     }
 
@@ -108,7 +149,11 @@ enum AddressReader {
         var host = String(text[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = String(host.dropFirst().dropLast())
-            guard isIPv6(host) else { throw AddressFault(reason: "\"[\(host)]\" is no IPv6 address") }
+            guard isIPv6(host), let address = SocketAddress.parseHost(host, port: 0) else {
+                throw AddressFault(reason: "\"[\(host)]\" is no IPv6 address")
+            }
+            // One spelling of each (RFC 5952), so that two of one address are seen to be one.
+            host = address.hostText
         } else if host.contains(":") {
             throw AddressFault(
                 reason: "an IPv6 address stands in brackets and, in YAML, in quotes, as in \"[::1]:8080\"")
@@ -117,6 +162,13 @@ enum AddressReader {
             throw AddressFault(reason: "\"\(text)\" has no host: write HOST:PORT, \(example)")
         }
         return (host, port)
+    }
+
+    /// What to write for several addresses with commas or blanks between them; nil of any other text.
+    static func list(_ text: String, reads: (String) -> Bool) -> String? {
+        let parts = text.split { $0 == "," || $0.isWhitespace }.map(String.init)
+        guard parts.count > 1, parts.allSatisfy(reads) else { return nil }
+        return "several addresses are a list: write [\(parts.map { "\"\($0)\"" }.joined(separator: ", "))]"
     }
 
     /// Four numbers up to 255 without leading zeros.
@@ -154,6 +206,11 @@ enum AddressReader {
 public struct AddressFault: Error, Hashable, Sendable {
     /// One sentence in lower case without a full stop, which says what to write.
     public var reason: String
+
+    /// Of an address that is listened on as `other`.
+    static func taken(_ address: ListenAddress, as other: ListenAddress) -> AddressFault {
+        AddressFault(reason: "\(address) is listened on already\(address == other ? "" : ", as \(other)")")
+    }
 
     /// Of two addresses that overlap.
     static func overlap(_ address: ListenAddress, _ other: ListenAddress) -> AddressFault {

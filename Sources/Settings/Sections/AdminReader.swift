@@ -54,7 +54,9 @@ struct AdminReader {
             if case .systemd = address {
                 throw AddressFault(reason: "it has no socket of the service manager's: write an address")
             }
-            guard !taken.contains(address) else { throw AddressFault(reason: "\(address) is listened on already") }
+            if let same = taken.first(where: { $0.isSame(as: address) }) {
+                throw AddressFault.taken(address, as: same)
+            }
             if let other = taken.first(where: { $0.overlaps(address) }) { throw AddressFault.overlap(address, other) }
             return .some(address)
         } catch {

@@ -35,8 +35,8 @@ struct ListenReader {
             }
             let address = self.address(addressNode)
             if let address {
-                if listening.addresses.contains(address) {
-                    context.report(addressNode.position, "\(address) is listened on already")
+                if let same = listening.addresses.first(where: { $0.isSame(as: address) }) {
+                    context.report(addressNode.position, AddressFault.taken(address, as: same).reason)
                 } else if let earlier = listening.addresses.first(where: { $0.overlaps(address) }) {
                     listening.overlaps.append((addressNode.position, address, earlier))
                 }
@@ -96,7 +96,8 @@ struct ListenReader {
         do throws(AddressFault) {
             return try AddressReader.listen(text, hints: .listener)
         } catch {
-            context.report(node.position, error.reason)
+            let list = AddressReader.list(text, reads: { (try? AddressReader.listen($0)) != nil })
+            context.report(node.position, list ?? error.reason)
             return nil
         }
     }

@@ -134,13 +134,14 @@ struct UpstreamReader {
             guard let text = context.text(element, "the address of \(what)") else { continue }
             do throws(AddressFault) {
                 let address = try AddressReader.upstream(text, hints: .upstream)
-                if addresses.contains(address) {
+                if addresses.contains(where: { $0.isSame(as: address) }) {
                     context.report(element.position, "\(what) has the address \(address) twice")
                 } else {
                     addresses.append(address)
                 }
             } catch {
-                context.report(element.position, error.reason)
+                let list = AddressReader.list(text, reads: { (try? AddressReader.upstream($0)) != nil })
+                context.report(element.position, list ?? error.reason)
             }
         }
         if addresses.count > Self.addressLimit {

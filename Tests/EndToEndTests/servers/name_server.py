@@ -11,6 +11,7 @@ class NameServer:
     def __init__(self, addresses=(), manner="answers", ttl=1):
         self.addresses, self.manner, self.ttl = list(addresses), manner, ttl
         self.named = {}
+        self.asked = set()
         self.questions = 0
         self.questions_over_tcp = 0
         while True:
@@ -42,6 +43,7 @@ class NameServer:
             labels.append(question[end + 1:end + 1 + question[end]].decode())
             end += question[end] + 1
         name = ".".join(labels).lower()
+        self.asked.add(name)
         kind = struct.unpack("!H", question[end + 1:end + 3])[0]
         end += 5
         addresses = self.named.get(name, self.addresses) if kind == 1 and self.manner == "answers" else []
