@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Gateway
 internal import Proxy
 internal import Signatures
@@ -127,48 +128,6 @@ struct SettingsNotes {
         return notes
     }
 
-    /// What is legal here and has another meaning in nginx, Express or a regular expression.
-    private var foreignNotes: [SettingsNote] {
-        var notes: [SettingsNote] = []
-        for (index, route) in settings.routes.enumerated() {
-            func note(_ code: String, _ message: String, _ hint: String) {
-                notes.append(
-                    SettingsNote(
-                        severity: .warning, code: code, line: routes[index].line, column: routes[index].column,
-                        subject: "route \(route.name)", message: message, hint: hint, route: route.name))
-            }
-            let path = route.match.path.text
-            if path.contains("/:") {
-                note("path_colon", "in the path \(path) a colon is a character like any other", "a variable is {name}")
-            } else if path.contains(".*") || path.contains("/(") || path.contains("[") || path.contains("\\")
-                || path.hasSuffix("$")
-            {
-                note(
-                    "path_like_expression",
-                    "the path \(path) is no regular expression: its characters stand for themselves",
-                    "{name} or * is any segment, a * at the end any rest")
-            }
-            let upgrades = route.options.forwarding.upgrade ?? []
-            if let index = route.upstream, settings.upstreams[index].version == .http2, !upgrades.isEmpty {
-                note(
-                    "upgrade_in_http2",
-                    "its upstream \(settings.upstreams[index].name) is spoken to by HTTP/2, which has no upgrade",
-                    "websockets want an upstream with http: 1.1")
-            }
-            var texts: [String] = []
-            for piece in route.rewrite?.path ?? [] { if case .literal(let text) = piece { texts.append(text) } }
-            for edits in [route.options.headers.request, route.options.headers.response] {
-                texts += (edits.set + edits.add).map(\.text)
-            }
-            for text in texts where Self.hasForeignVariable(text) {
-                note(
-                    "dollar_literal", "the $ in \(text) is a character like any other",
-                    "a value is taken with ${path.NAME} and so on")
-            }
-        }
-        return notes
-    }
-
     /// Signatures that protect less than they seem to.
     private var verificationNotes: [SettingsNote] {
         var notes: [SettingsNote] = []
@@ -213,16 +172,6 @@ struct SettingsNotes {
     /// Bytes below which an HMAC's key is short: 16.
     private static let shortSecret = 16
 
-    /// `$name` or `$1`, as nginx writes what it puts in.
-    private static func hasForeignVariable(_ text: String) -> Bool {
-        var isAfter = false
-        for scalar in text.unicodeScalars {
-            if isAfter, scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) { return true }
-            isAfter = scalar == "$"
-        }
-        return false
-    }
-
     /// What the outputs of a route's conversions can't carry.
     private func conversionNotes(_ index: Int) -> [SettingsNote] {
         let route = settings.routes[index]
@@ -261,18 +210,32 @@ extension ListenAddress {
         }
     }
 
-    /// Whether who connects to `upstream` on this machine is accepted here.
+    /// Whether who connects to `upstream` on this machine is accepted here. A socket of IPv6 takes no IPv4.
     fileprivate func isReached(by upstream: UpstreamAddress) -> Bool {
         switch (self, upstream) {
-        case (.unix(let mine), .unix(let theirs)): return mine == theirs
+        case (.unix(let mine), .unix(let theirs)):
+            return ListenAddress.unix(path: mine).isSame(as: .unix(path: theirs))
         case (.tcp(let mine, let port), .tcp(let theirs, let other)):
             guard port == other, port != 0 else { return false }
-            let theirs = theirs.lowercased()
-            let isLocal = theirs == "localhost" || theirs.hasPrefix("127.") || theirs == "::1"
-            let isAny = mine == "0.0.0.0" || mine == "::"
-            return mine == theirs || isLocal && isAny || theirs == "localhost" && (mine == "127.0.0.1" || mine == "::1")
-                || (theirs == "0.0.0.0" || theirs == "::") && (isAny || mine == "127.0.0.1" || mine == "::1")
+            return Self.reached(by: theirs).contains { address in
+                mine == address.hostText || mine == "::" && address.hostText == "::1"
+                    || mine == "0.0.0.0" && address.ipv4.map { $0 >> 24 == 127 } == true
+            }
         default: return false
         }
+    }
+
+    /// The addresses that a connection to `host` may lead to, as far as its text says. One to no address in particular leads to this
+    /// machine.
+    private static func reached(by host: String) -> [SocketAddress] {
+        let four = SocketAddress(ipv4: 127 << 24 | 1, port: 0)
+        let six = SocketAddress(ipv6High: 0, low: 1, port: 0)
+        if let address = SocketAddress.parseHost(host, port: 0)?.unmapped {
+            if address.ipv4 == 0 { return [four] }
+            return [address.ipv6.map { $0 == (0, 0) } == true ? six : address]
+        }
+        // RFC 6761 §6.3.
+        let name = host.hasSuffix(".") ? host.dropLast().lowercased() : host.lowercased()
+        return name == "localhost" || name.hasSuffix(".localhost") ? [four, six] : []
     }
 }

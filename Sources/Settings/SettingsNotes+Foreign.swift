@@ -1,0 +1,162 @@
+internal import Gateway
+internal import Proxy
+internal import Transcoding
+
+/// What is legal here and has another meaning in nginx, Express or a regular expression.
+extension SettingsNotes {
+    var foreignNotes: [SettingsNote] {
+        settings.routes.indices.flatMap { patternNotes($0) + headerNotes($0) + upgradeNotes($0) + dollarNotes($0) }
+    }
+
+    private func note(_ index: Int, _ code: String, _ message: String, _ hint: String) -> SettingsNote {
+        let name = settings.routes[index].name
+        return SettingsNote(
+            severity: .warning, code: code, line: routes[index].line, column: routes[index].column,
+            subject: "route \(name)", message: message, hint: hint, route: name)
+    }
+
+    private func upgradeNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        guard let upstream = route.upstream, settings.upstreams[upstream].version == .http2,
+            route.options.forwarding.upgrade?.isEmpty == false
+        else { return [] }
+        return [
+            note(
+                index, "upgrade_in_http2",
+                "its upstream \(settings.upstreams[upstream].name) is spoken to by HTTP/2, which has no upgrade",
+                "websockets want an upstream with http: 1.1")
+        ]
+    }
+
+    // MARK: - Patterns
+
+    /// The path that is matched, and the one that takes its place.
+    private func patternNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        var notes: [SettingsNote] = []
+        let path = route.match.path.text
+        if path.contains("/:") {
+            notes.append(
+                note(
+                    index, "path_colon", "in the path \(path) a colon is a character like any other",
+                    "a variable is {name}"))
+        } else if Self.isLikeExpression(path: path) {
+            notes.append(
+                note(
+                    index, "path_like_expression",
+                    "the path \(path) is no regular expression: its characters stand for themselves",
+                    "{name} or * is any segment, a * at the end any rest"))
+        }
+        let literals = (route.rewrite?.path ?? []).map { if case .literal(let text) = $0 { text } else { "x" } }
+        let rewritten = literals.joined()
+        let hint = "a variable of the route's path is put in with ${path.NAME}"
+        if rewritten.contains("/:") {
+            notes.append(
+                note(
+                    index, "path_colon", "in the rewritten path \(rewritten) a colon is a character like any other",
+                    hint))
+        } else if rewritten.contains("*") || Self.isLikeExpression(path: rewritten) {
+            notes.append(
+                note(
+                    index, "path_like_expression",
+                    "the upstream gets the rewritten path \(rewritten) as it stands: nothing takes the place of a star or a group",
+                    hint))
+        }
+        return notes
+    }
+
+    private static func isLikeExpression(path: String) -> Bool {
+        path.contains(".*") || path.contains("/(") || path.contains("[") || path.contains("\\") || path.hasSuffix("$")
+    }
+
+    /// Fields that are matched. What they hold may be a secret, and isn't shown.
+    private func headerNotes(_ index: Int) -> [SettingsNote] {
+        settings.routes[index].match.headers.compactMap { condition in
+            guard condition.values.contains(where: Self.isLikePattern) else { return nil }
+            return note(
+                index, "header_like_expression",
+                "a value of the header \(condition.name) in its \"match\" is no pattern: it is compared as it stands, with ^, $ and *",
+                "write each value that is meant; several are a list")
+        }
+    }
+
+    /// A regular expression, or a star for any value or any rest; `*/*` and `text/*` are values of Accept.
+    private static func isLikePattern(_ value: String) -> Bool {
+        value == "*" || value.hasPrefix("^") || value.hasPrefix("~") || value.hasSuffix("$")
+            || value.hasSuffix("*") && !value.contains("/")
+            || [".*", ".+", "\\d", "\\w", "\\s", "]+", "]*", ")?"].contains(where: value.contains)
+    }
+
+    // MARK: - Variables
+
+    private func dollarNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        /// What is told of each, and its texts.
+        var found: [(what: String, texts: [String], digits: Bool)] = []
+        for piece in route.rewrite?.path ?? [] {
+            if case .literal(let text) = piece { found.append((text, [text], true)) }
+        }
+        for parameter in route.rewrite?.query ?? [] {
+            found.append(("the parameter \(parameter.name) of \"rewrite\"", Self.texts(parameter.value), true))
+        }
+        if case .fixed(let host) = route.options.forwarding.host { found.append(("\"host\"", [host], true)) }
+        for edits in [route.options.headers.request, route.options.headers.response] {
+            for edit in edits.set + edits.add { found.append((edit.text, [edit.text], true)) }
+        }
+        for (plan, sources) in conversions(of: route) {
+            for assignment in plan.map.set + plan.map.append {
+                let texts =
+                    switch assignment.value {
+                    case .literal(let literal): Self.texts(literal)
+                    case .source(let number): sources.indices.contains(number) ? Self.texts(sources[number]) : []
+                    }
+                // A body may well have an amount of dollars in it.
+                found.append(("what \"map\" sets \(assignment.path) to", texts, false))
+            }
+        }
+        return found.compactMap { what, texts, digits in
+            guard texts.contains(where: { Self.hasForeignVariable($0, digits: digits) }) else { return nil }
+            return note(
+                index, "dollar_literal", "the $ in \(what) is a character like any other",
+                "a value is taken with ${path.NAME} and so on")
+        }
+    }
+
+    private func conversions(of route: Route) -> [(plan: ConversionPlan, sources: [SourceReference])] {
+        var all = [route.conversion, route.shadow?.trial?.conversion].compactMap(\.self)
+            .map { (plan: $0.plan, sources: $0.sources) }
+        for case .convert(let conversion) in route.responses.map(\.action) {
+            all.append((plan: conversion.plan, sources: conversion.sources))
+        }
+        return all
+    }
+
+    private static func texts(_ source: SourceReference) -> [String] {
+        guard case .literalMix(let pieces) = source else { return [] }
+        return pieces.flatMap { piece in
+            switch piece {
+            case .literal(let text): [text]
+            case .source(let source): texts(source)
+            }
+        }
+    }
+
+    private static func texts(_ literal: Literal) -> [String] {
+        switch literal {
+        case .string(let text): [text]
+        case .array(let elements): elements.flatMap(texts)
+        case .object(let members): members.flatMap { texts($0.value) }
+        default: []
+        }
+    }
+
+    /// `$name`, or with `digits` `$1`, as nginx writes what it puts in.
+    private static func hasForeignVariable(_ text: String, digits: Bool) -> Bool {
+        var isAfter = false
+        for scalar in text.unicodeScalars {
+            if isAfter, scalar.properties.isAlphabetic || digits && ("0"..."9").contains(scalar) { return true }
+            isAfter = scalar == "$"
+        }
+        return false
+    }
+}
