@@ -12,18 +12,25 @@ package struct MessageSigner: Sendable {
         package let reason: String
     }
 
+    /// Throws where nobody but the sender itself can sign so, whatever the secret is.
+    package static func check(_ scheme: SignatureScheme) throws(Fault) {
+        switch scheme.special {
+        case nil, .twilio, .mandrill, .httpMessage: return
+        case .mailgun, .sns, .payPal:
+            throw Fault(reason: "\(scheme.name) signs in the body, or with a certificate of its own")
+        }
+    }
+
     /// - Parameter secret: shared, or a private key.
     package init(_ scheme: SignatureScheme, secret: SigningSecret) throws(Fault) {
         self.scheme = scheme
         self.secret = secret
+        try Self.check(scheme)
         if scheme.special == .httpMessage {
             guard MessageSignatureAlgorithm.name(of: secret, asked: scheme.messageSignature.algorithm) != nil else {
                 throw Fault(reason: "\(scheme.messageSignature.algorithm ?? scheme.name) isn't made with \(secret)")
             }
             return
-        }
-        if scheme.special != nil, scheme.special != .twilio, scheme.special != .mandrill {
-            throw Fault(reason: "\(scheme.name) signs in the body, or with a certificate of its own")
         }
         if case .certificate = secret.material { throw Fault(reason: "a certificate can't sign") }
         if case .key(let key) = secret.material, !key.isPrivate { throw Fault(reason: "a public key can't sign") }
@@ -258,6 +265,9 @@ package struct MessageSigner: Sendable {
         }
     }
 
+    /// The parameter of the URL by which Twilio signs what is no form.
+    package static let bodyParameter = "bodySHA256"
+
     /// What stands in the field.
     private func make(_ algorithm: SignatureAlgorithm, _ signed: [UInt8]) -> String {
         switch (algorithm, secret.material) {
@@ -282,9 +292,10 @@ package struct MessageSigner: Sendable {
         var signed = Array(message.url.utf8)
         if let suffix = try SenderCheck.formSuffix(special, content, contentType: contentType.span) {
             signed += suffix
-        } else if content.count > 0, special == .twilio {
-            let name = "bodySHA256="
-            guard message.url.contains(name) else { throw .missing }
+        } else if content.count > 0 {
+            // Nothing would sign such content.
+            guard special == .twilio else { throw .body }
+            guard message.url.contains("\(Self.bodyParameter)=") else { throw .missing }
         }
         return [(header, encode(Digest.hmac(signed.span, key: key.span, .sha1)))]
     }

@@ -21,7 +21,13 @@ struct Convert: ParsableCommand {
     @Option(help: "The input's Content-Type; needed for multipart, whose boundary it holds, and for auto.")
     var type: String?
 
-    @Option(help: "Limits as a route has them, as in 'body: 1GiB, fields: 5000'. Without this, a body has no limit.")
+    @Option(
+        help:
+            """
+            Limits as a route has them, as in 'body: 1GiB, fields: 5000'. Those that are left out are a route's standard ones, \
+            as field: 64KiB, but for body: as a whole it may be as long as it is.
+            """
+    )
     var limits: String?
 
     @Flag(name: .customShort("i"), help: "Print the output's Content-Type and an empty line first.")

@@ -43,14 +43,15 @@ struct Serve: ParsableCommand {
     private static func serve(_ loaded: SettingsFile, _ file: String) throws(CommandFault) -> Server.Outcome {
         let settings = loaded.settings
         let reread = RereadSettings()
-        let backend = AdminBackend(loaded, path: file, reread: reread)
+        let backend = AdminBackend(loaded, path: SettingsPath.shown(file), reread: reread)
         do throws(ServerError) {
             return try Server.run(
                 settings: settings, reload: { SettingsPath.reload(file, keeping: reread, warns: true) },
                 services: backend.services
             ) { addresses in
                 let places = addresses.map(\.description).joined(separator: ", ")
-                OperationalLog.note("serving \(counted(settings.routes.count, "route")) of \(file) on \(places)")
+                OperationalLog.note(
+                    "serving \(counted(settings.routes.count, "route")) of \(SettingsPath.shown(file)) on \(places)")
                 SettingsPath.warn(of: loaded)
             }
         } catch {

@@ -40,11 +40,26 @@ struct SignedRequestOptions: ParsableArguments {
     var time: Int?
 
     /// The sender's scheme, and the secret.
-    func read(_ command: String) throws(CommandFault) -> (SignatureScheme, SigningSecret) {
+    ///
+    /// - Parameter signs: whether that is to sign as the sender does.
+    func read(_ command: String, signs: Bool) throws(CommandFault) -> (SignatureScheme, SigningSecret) {
         guard let scheme = SenderPresets.find(sender) else {
             let names = SenderPresets.all.map(\.name).joined(separator: ", ")
             throw CommandFault(
                 CommandFault.usage, "recast \(command): there is no sender \"\(sender)\": known are \(names)")
+        }
+        if signs {
+            do throws(MessageSigner.Fault) {
+                try MessageSigner.check(scheme)
+            } catch {
+                throw CommandFault(CommandFault.usage, "recast \(command): \(error.reason)")
+            }
+        }
+        guard Self.isURL(url) else {
+            throw CommandFault(
+                CommandFault.usage,
+                "recast \(command): --url is what the sender was told, from http:// or https:// on, with what has no place in a URL "
+                    + "percent-encoded and no fragment, as in https://hooks.example.com/in?a=1")
         }
         var writing = scheme.secretWriting
         if let encoding {
@@ -77,6 +92,19 @@ struct SignedRequestOptions: ParsableArguments {
         }
     }
 
+    /// Whether `text` is a URL of a request: of HTTP, with a host, in visible ASCII, without a fragment, which is never sent.
+    private static func isURL(_ text: String) -> Bool {
+        guard let mark = text.firstRange(of: "://"), ["http", "https"].contains(text[..<mark.lowerBound].lowercased()),
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"\"#<>\\^`{|}".utf8.contains($0) })
+        else { return false }
+        let authority = text[mark.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        let name = host.hasPrefix("[") ? host.prefix { $0 != "]" } : host.prefix { $0 != ":" }
+        let rest = host.dropFirst(name.count).drop { $0 == "]" }
+        guard !name.isEmpty, name != "[" else { return false }
+        return rest.isEmpty || rest.first == ":" && (rest.count == 1 || UInt16(rest.dropFirst()) != nil)
+    }
+
     /// Scheme and authority, and path and query.
     var splitURL: (base: String, target: [UInt8]) {
         let bytes = Array(url.utf8)
@@ -107,7 +135,7 @@ struct Sign: ParsableCommand {
     var id = "msg_recast"
 
     func run() throws {
-        let (scheme, secret) = try options.read("sign")
+        let (scheme, secret) = try options.read("sign", signs: true)
         let signer: MessageSigner
         do throws(MessageSigner.Fault) {
             signer = try MessageSigner(scheme, secret: secret)
@@ -126,12 +154,31 @@ struct Sign: ParsableCommand {
         do throws(SignatureFault) {
             fields = try signer.sign(message, body.span)
         } catch {
-            throw CommandFault(CommandFault.data, "recast sign: \(error.detail)")
+            throw CommandFault(CommandFault.data, "recast sign: \(reason(error, scheme, body))")
         }
         for field in fields { try StandardStreams.write(text: "\(field.name): \(field.value)\n") }
         // A request without them is refused before its signature is looked at; what they say isn't signed.
         for name in scheme.requiredHeaders where !fields.contains(where: { $0.name == name }) {
             try StandardStreams.write(text: "\(name): recast\n")
+        }
+    }
+}
+
+extension Sign {
+    /// Why nothing was signed.
+    private func reason(_ fault: SignatureFault, _ scheme: SignatureScheme, _ body: [UInt8]) -> String {
+        switch fault {
+        case .missing where scheme.special == .twilio:
+            let digest = String(
+                decoding: BinaryEncoding.hex.encode(Digest.of(body.span, .sha256).span), as: UTF8.self)
+            return "\(scheme.name) signs a body that is no form by a parameter of the URL: add "
+                + "\(MessageSigner.bodyParameter)=\(digest) to --url, or say with --type which form it is"
+        case .body:
+            return "\(scheme.name) signs the fields of a form, and the body can't be read as one of the --type "
+                + "\(options.type)"
+        case .malformed where scheme.separator != nil:
+            return "the --id has a character that parts what \(scheme.name) signs: take another id"
+        default: return "not all is there that \(scheme.name) signs, or it can't be written"
         }
     }
 }
@@ -155,7 +202,7 @@ struct Verify: ParsableCommand {
     var webhookID = ""
 
     func run() throws {
-        let (scheme, secret) = try options.read("verify")
+        let (scheme, secret) = try options.read("verify", signs: false)
         let head = try head()
         let body = try StandardStreams.readAll()
         var settings = SignatureVerifier.Options(scheme: scheme, secrets: [secret])

@@ -55,6 +55,20 @@ class StartTestCase(unittest.TestCase):
         self.assertEqual(process.wait(DEADLINE), 0)
 
 
+class StandardInputTests(StartTestCase):
+    def test_settings_that_came_by_standard_input_have_one_name(self):
+        text = (f"version: 1\nlisten: 127.0.0.1:{self.port}\naccess_log: off\n"
+                f"upstreams: {{ app: 127.0.0.1:{self.upstream.port} }}\nroutes: [{{ name: all, match: /*, upstream: app }}]\n")
+        with open(self.errors, "wb") as errors:
+            process = subprocess.Popen([RECAST, "serve", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdin.write(text.encode())
+        process.stdin.close()
+        self.assertIn("serving 1 route of <stdin> on ", self.serves(process))
+        self.stop(process)
+
+
 class AuthorityTests(StartTestCase):
     """A machine without certificates of authorities, as a bare container is."""
 

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import hashlib
 import hmac
 import json
 import os
@@ -336,10 +337,15 @@ class CommandTests(unittest.TestCase):
         for arguments, message in (
             (("sign", "nobody", "--secret", "geheim"), 'there is no sender "nobody"'), (("sign", "github"), "give --secret"),
             (("sign", "github", "--secret", "geheim", "--secret-file", "/x"), "give --secret"),
-            (("sign", "github", "--secret-file", "/nowhere"), "there is no file /nowhere"), (("sign", "sns", "--secret", "geheim"), "is no key"),
+            (("sign", "github", "--secret-file", "/nowhere"), "there is no file /nowhere"), 
+            (("sign", "sns", "--secret", "geheim"), "signs in the body"), (("sign", "paypal", "--secret", "geheim"), "signs in the body"),
             (("sign", "mailgun", "--secret", "geheim"), "signs in the body"), (("sign", "svix", "--secret", "ge.heim"), "is not whsec_"),
             (("verify", "github", "--secret", "geheim", "-H", "a b"), "Name: value"),
             (("sign", "github", "--secret", "geheim", "--encoding", "rot13"), "--encoding"),
+            *(((command, "square", "--secret", "geheim", "--url", url), "--url is what the sender was told")
+              for command in ("sign", "verify")
+              for url in ("foo", "", "ftp://x/", "http://x/?q=a b", "http://", "http:///a", "http://x:99999/", "http://x:y/", "https://x/#a",
+                          "https://\u00e4/", "https://x/\u00e4", "//x/", "http://[]/", "http://u@/")),
         ):
             with self.subTest(arguments):
                 code, output, errors = self.run_command(*arguments)
@@ -347,6 +353,32 @@ class CommandTests(unittest.TestCase):
                 self.assertEqual(output, "")
                 self.assertIn(message, errors)
                 self.assertNotIn("heim", errors)
+
+
+    def test_a_url_may_have_all_that_senders_are_told(self):
+        for url in ("http://x", "HTTPS://x.example:8443/a/b?c=d&e=%20", "https://user:word@x/", "http://[::1]:80/", "http://x?a", "http://x:/"):
+            with self.subTest(url):
+                self.assertEqual(self.run_command("sign", "square", "--secret", "s", "--url", url)[0], 0)
+
+    def test_what_cannot_be_signed_is_told_to_who_signs(self):
+        def sign(sender, *more, body=b'{"a":1}'):
+            return self.run_command("sign", sender, "--secret", "s", *more, body=body)
+
+        digest = hashlib.sha256(b'{"a":1}').hexdigest()
+        for media_type in ("text/plain", "application/json"):
+            code, output, errors = sign("twilio", "--type", media_type, "--url", "https://x/a")
+            self.assertEqual((code, output), (65, ""))
+            self.assertIn(f"add bodySHA256={digest} to --url", errors)
+            common = ("--type", media_type, "--url", f"https://x/a?bodySHA256={digest}")
+            code, output, errors = sign("twilio", *common)
+            self.assertEqual((code, errors), (0, ""))
+            self.assertEqual(self.run_command("verify", "twilio", "--secret", "s", *common, "-H", output.strip(), body=b'{"a":1}')[0], 0)
+            code, output, errors = sign("mandrill", "--type", media_type)
+            self.assertEqual((code, output), (65, ""))
+            self.assertIn("mandrill signs the fields of a form", errors)
+        code, output, errors = sign("svix", "--id", "a.b", "--encoding", "text")
+        self.assertEqual((code, output), (65, ""))
+        self.assertIn("take another id", errors)
 
 
 class CheckTests(unittest.TestCase):
