@@ -134,6 +134,8 @@ public struct SettingsFile: Sendable {
 
     /// Reads the top of the file. What can't be read is reported and stands as its standard.
     private init(_ file: SectionReader, _ context: ReadingContext) {
+        context.level = .file
+        file.isRoot = true
         if let node = file.required("version", example: "1") { _ = context.word(node, "\"version\"", among: ["1"]) }
         let listen = ListenReader(context).read(file)
         let workers = Self.workers(file)
@@ -149,14 +151,9 @@ public struct SettingsFile: Sendable {
             // Their values are recorded where they take effect: in the routes.
             let before = context.takeEffective()
             areLimitsKnown = !defaults.remaining.contains { $0.key == "limits" && context.isUnresolved($0.value) }
-            limits.read(defaults.part("limits"))
-            timeouts.read(defaults.part("timeouts"))
-            RouteOptionsReader(context).read(defaults, into: &options)
-            RateLimitReader(context, variables: nil, isDefault: true).read(defaults, into: &options.rateLimit)
-            HeaderRulesReader(context, variables: nil, isDefault: true).read(defaults, into: &options.headers)
+            Self.read(defaults, &limits, &timeouts, &options)
             inherited = context.takeEffective()
             for value in before { context.record(value.key, value.value, value.origin) }
-            defaults.finish()
         }
         // Where all requests are forwarded by data planes, no upstream is needed.
         let forwards = listen.addresses.contains { listen.listeners[$0]?.service != .externalProcessing }
@@ -180,10 +177,10 @@ public struct SettingsFile: Sendable {
             context, upstreams: upstreams?.upstreams ?? [], forwards: forwards, limits: limits,
             areLimitsKnown: areLimitsKnown,
             timeouts: timeouts, options: options, paths: forwarding.paths)
-        AccessLogReader(context).refuseCredentials(log)
         let adminLine = effective.first { $0.key == "admin" }?.origin
         let routesNode = file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]")
         let routes = routesNode.map(reader.read) ?? []
+        AccessLogReader(context).refuseCredentials(log)
         file.refuse("tls", "belongs to an address: write listen: {address: 0.0.0.0:8443, tls: {…}}")
         file.finish()
         // The longest first: one may be a part of another, of which the rest would stay.
@@ -214,6 +211,23 @@ public struct SettingsFile: Sendable {
             admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0))
         unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings
+    }
+
+    /// Takes all that "defaults" says.
+    static func read(
+        _ defaults: SectionReader, _ limits: inout LimitSettings, _ timeouts: inout TimeoutSettings,
+        _ options: inout RouteOptions
+    ) {
+        let context = defaults.context
+        context.level = .defaults
+        defer { context.level = .file }
+        defaults.isRoot = true
+        limits.read(defaults.part("limits"))
+        timeouts.read(defaults.part("timeouts"))
+        RouteOptionsReader(context).read(defaults, into: &options)
+        RateLimitReader(context, variables: nil, isDefault: true).read(defaults, into: &options.rateLimit)
+        HeaderRulesReader(context, variables: nil, isDefault: true).read(defaults, into: &options.headers)
+        defaults.finish()
     }
 
     /// How pictures are made smaller.

@@ -33,7 +33,7 @@ public struct SettingsMistake: Hashable, Sendable {
 
     /// The end of the message that says what to write instead, where it ends with such; nil otherwise.
     public var hint: String? {
-        for opening in [": did you mean ", ": known are ", ": only ", ": write ", ": put ", ": it stands in "] {
+        for opening in [": did you mean ", ": known are ", ": only ", ": write ", ": put ", ": it stands "] {
             guard let found = message.firstRange(of: opening) else { continue }
             return String(message[message.index(found.lowerBound, offsetBy: 2)...])
         }

@@ -72,7 +72,10 @@ import Testing
             ("codings: [gzip, gzip]", "5:58: \"codings\" has \"gzip\" twice"),
             ("codings: { undo: gzip, asks: true }", "5:65: \"codings\" has no key \"asks\": did you mean \"ask\"?"),
             ("codings: { ask: 1 }", "5:58: \"ask\" is true or false, not \"1\""),
-            ("compress: 1", "5:52: \"compress\" is true or false, not \"1\""),
+            (
+                "compress: 1",
+                "5:52: \"compress\" is true, off or a mapping, not \"1\": write compress: { codings: [gzip] }"
+            ),
             ("compress: { plain: true, level: 0 }", "5:74: \"level\" is from 1 to 9, not 0"),
             ("compress: { plain: true, level: 10 }", "5:74: \"level\" is from 1 to 9, not 10"),
             ("compress: { plain: true, min: 0B }", "5:72: \"min\" is at least 1B, not 0B"),

@@ -59,7 +59,7 @@ struct MemorySettingsTests {
             ),
             ("memory: { wait: 0s }", "3:17: \"wait\": a time is longer than nothing: 0s"),
             ("memory: { body: 1MiB }", "3:11: \"memory\" has no key \"body\": known are bodies, wait"),
-            ("spool: { disk: 1MiB }", "3:10: \"spool\" has no key \"disk\": only \"total\" is known"),
+            ("spool: { disk: 1MiB }", "3:10: \"spool\" has no key \"disk\": it stands in \"spool\" of an upstream"),
             ("memory: 64MiB", "3:9: \"memory\" is a mapping of keys to values, not a single value"),
         ])
     func mistakes(top: String, mistake: String) {

@@ -78,7 +78,7 @@ import Testing
             ("/s", "", "is a number of requests in a time"), ("1/", "", "is a number of requests in a time"),
             ("1/s/s", "", "is a number of requests in a time"), ("-1/s", "", "is a number of requests in a time"),
             ("1.5/s", "", "is a number of requests in a time"), ("of", "", "is a number of requests in a time"),
-            ("1/sec", "", "the unit \"sec\" is not known for a time: did you mean \"1s\"?"),
+            ("1/sec", "", "the unit \"sec\" is not known for a time: did you mean \"1/s\"?"),
             ("1/0s", "", "a time is longer than nothing"), ("1/25h", "", "a time is at most 24h"),
             ("[1/s]", "", "\"rate_limit\" is a mapping of keys to values"),
             ("{ }", "", "\"rate_limit\" needs \"rate\", as in rate: 100/s"),

@@ -368,7 +368,7 @@ import Testing
             ),
             (
                 "name: a, match: /a, upstream: app, timeouts: { gap: 1.5s }",
-                "5:59: \"gap\": the unit \".5s\" is not known for a time: known are ms, s, m, h"
+                "5:59: \"gap\": a time is one whole number and one unit: did you mean \"1500ms\"?"
             ),
             (
                 "name: a, match: /a, upstream: app, timeouts: { connect: 1s }",
@@ -454,11 +454,11 @@ import Testing
     @Test("each section of a route is known with its keys")
     func places() {
         #expect(
-            RouteKeys.place(of: "set", notIn: "", shortened: false)
+            SettingsKeys.place(of: "set", notIn: "", shortened: false)
                 == "it stands in \"request.map\" or \"headers.request\" or \"headers.response\"")
-        #expect(RouteKeys.place(of: "burst", notIn: "", shortened: false) == "it stands in \"rate_limit\"")
-        #expect(RouteKeys.place(of: "secret", notIn: "", shortened: false) == "it stands in \"verify\"")
-        #expect(RouteKeys.place(of: "nonsense", notIn: "", shortened: false) == nil)
+        #expect(SettingsKeys.place(of: "burst", notIn: "", shortened: false) == "it stands in \"rate_limit\"")
+        #expect(SettingsKeys.place(of: "secret", notIn: "", shortened: false) == "it stands in \"verify\"")
+        #expect(SettingsKeys.place(of: "nonsense", notIn: "", shortened: false) == nil)
         #expect(
             RouteKeys.sorted(["examples", "other", "request", "name"], key: \.self) == [
                 "name", "request", "other", "examples",

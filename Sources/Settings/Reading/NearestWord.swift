@@ -8,7 +8,8 @@ package enum NearestWord {
         if longer.count == 1 { return longer[0] }
         let bound = max(1, min(wanted.count, 12) / 3)
         var best: (word: String, distance: Int)?
-        for candidate in known {
+        // None is nearer than the letters that it has more or fewer.
+        for candidate in known where abs(candidate.count - wanted.count) <= bound {
             let distance = distance(wanted, Array(candidate.lowercased()))
             if distance <= bound, distance < wanted.count, distance < best?.distance ?? .max {
                 best = (candidate, distance)

@@ -34,9 +34,9 @@ final class ReadingContext {
 
     /// The name of the route that is being read.
     var route: String?
-    /// Whether a route is being read, with a name or without.
-    var isInRoute = false
-    /// Whether its `request` is an expression, which has no room for `map` and `fields`.
+    /// What of a file is being read; nil where the text is none.
+    var level: SettingsKeys.Level?
+    /// Whether the route's `request` is an expression, which has no room for `map` and `fields`.
     var hasShortRequest = false
 
     /// - Parameter isCertain: whether it is wrong whatever the variables and files of the value hold.

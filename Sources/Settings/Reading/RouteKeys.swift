@@ -39,7 +39,7 @@ enum RouteKeys {
         """
 
     /// The sections that have a key, by their paths, which is empty for the route itself; those of `request` first.
-    private static let sections: [String: [String]] = {
+    static let sections: [String: [String]] = {
         let context = ReadingContext("", environment: .nothing)
         let catalog = OptionCatalog()
         context.catalog = catalog
@@ -60,22 +60,4 @@ enum RouteKeys {
         }
         return sections
     }()
-
-    /// The end of a message about a key that `section` doesn't have: where it stands. Nil where no other section has it, or too many.
-    ///
-    /// - Parameter shortened: whether the route's `request` is an expression.
-    static func place(of key: String, notIn section: String, shortened: Bool) -> String? {
-        var places = (sections[key] ?? []).filter { $0 != section }
-        func top(_ path: String) -> Substring { path.split(separator: ".").first ?? "" }
-        // What stands nearer is meant; what a response has as a request does is meant only there.
-        let near = places.filter { !section.isEmpty && top($0) == top(section) }
-        let first = places.filter { top($0) != "response" && top($0) != "shadow" }
-        places = near.isEmpty ? first.isEmpty ? places : first : near
-        guard !places.isEmpty, places.count <= 3 else { return nil }
-        let names = places.map { $0.isEmpty ? "the route itself" : "\"\($0)\"" }
-        let long =
-            shortened && places.contains { top($0) == "request" && $0 != "request.decode" && $0 != "request.encode" }
-        return "it stands in \(names.joined(separator: " or "))"
-            + (long ? ", in the long form of \"request\": decode, map, fields and encode below it" : "")
-    }
 }

@@ -11,8 +11,10 @@ final class SectionReader {
     private var members: [SettingsNode.Member]
     /// The keys that the section has, in the order they were asked for.
     private var known: [String] = []
-    /// Whether it is a route itself, whose sections have paths without a beginning of their own.
-    var isRoute = false
+    /// Those of them that are written.
+    private var given: [String] = []
+    /// Whether it is the file, "defaults" or a route itself, whose sections have paths without a beginning of their own.
+    var isRoot = false
 
     private init(
         _ context: ReadingContext, _ position: SettingsNode.Position, _ what: String, _ path: String,
@@ -84,6 +86,7 @@ final class SectionReader {
         guard !members.isEmpty else { return nil }
         known.append(key)
         guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
+        given.append(key)
         return members.remove(at: index)
     }
 
@@ -94,8 +97,12 @@ final class SectionReader {
         for member in members {
             var hint = ""
             let nearest = NearestWord.of(member.key, among: known)
-            if let place = place(of: member.key), nearest.map({ NearestWord.isSlip(member.key, for: $0) }) != true {
-                hint = ": \(place)"
+            if let place = place(of: member.key) {
+                // A key that is known elsewhere may be a slip of the pen all the same, for one that isn't there.
+                let slip = nearest.flatMap {
+                    NearestWord.isSlip(member.key, for: $0) && !given.contains($0) ? $0 : nil
+                }
+                hint = ": \(place)" + (slip.map { ", or did you mean \"\($0)\"?" } ?? "")
             } else if let nearest {
                 hint = ": did you mean \"\(nearest)\"?"
             } else if !hasToldAll {
@@ -107,11 +114,12 @@ final class SectionReader {
         members = []
     }
 
-    /// Where in a route a key stands that this section doesn't have.
+    /// Where a key stands that this section doesn't have.
     private func place(of key: String) -> String? {
         // What lists the keys must not ask for the list.
-        guard context.isInRoute, isRoute || !path.isEmpty, context.catalog == nil else { return nil }
-        return RouteKeys.place(of: key, notIn: path, shortened: context.hasShortRequest)
+        guard let level = context.level, isRoot || !path.isEmpty, context.catalog == nil else { return nil }
+        return SettingsKeys.place(
+            of: key, notIn: SettingsKeys.section(path, at: level), at: level, shortened: context.hasShortRequest)
     }
 
     // MARK: - Values that are in effect whether they are written or not

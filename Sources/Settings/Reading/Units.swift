@@ -20,21 +20,25 @@ enum Units {
 
     /// Bytes.
     static func size(_ text: String) throws(Fault) -> Int {
-        let size = try read(text, sizes.map { ($0.unit, $0.bytes) }, what: "a size", example: "64KiB")
+        let size = try read(
+            text, sizes.map { ($0.unit, $0.bytes) }, what: "a size", example: "64KiB", describe: describe(bytes:))
         guard size <= largestSize else { throw Fault(reason: "a size is at most 1024TiB, not \(text)") }
         return size
     }
 
     /// - Parameter mayBeZero: whether `0s` is one.
     static func time(_ text: String, mayBeZero: Bool = false) throws(Fault) -> Duration {
-        let milliseconds = try read(text, times.map { ($0.unit, $0.milliseconds) }, what: "a time", example: "3s")
+        let milliseconds = try read(
+            text, times.map { ($0.unit, $0.milliseconds) }, what: "a time", example: "3s",
+            describe: { describe(.milliseconds($0)) })
         guard milliseconds > 0 || mayBeZero else { throw Fault(reason: "a time is longer than nothing: \(text)") }
         guard milliseconds <= longestTime else { throw Fault(reason: "a time is at most 24h, not \(text)") }
         return .milliseconds(milliseconds)
     }
 
     private static func read(
-        _ text: String, _ units: [(unit: String, factor: Int)], what: String, example: String
+        _ text: String, _ units: [(unit: String, factor: Int)], what: String, example: String,
+        describe: (Int) -> String
     ) throws(Fault) -> Int {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let unit = text.dropFirst(digits.count)
@@ -44,16 +48,12 @@ enum Units {
         }
         guard !unit.isEmpty else { throw Fault(reason: "\(what) needs a unit (\(known)), as in \(example)") }
         guard let factor = units.first(where: { $0.unit == unit })?.factor else {
-            // `10 MiB`, `10mb`, `10M`; `10sec`, `10 minutes`.
-            let plain = unit.filter { $0 != " " }.lowercased()
-            let nearest =
-                units.first {
-                    $0.unit.lowercased() == plain || $0.unit.lowercased().filter { $0 != "i" } == plain
-                }
-                ?? units.first {
-                    plain.hasPrefix($0.unit.lowercased()) || $0.unit.lowercased().hasPrefix(plain)
-                }
-            let hint = nearest.map { "did you mean \"\(digits)\($0.unit)\"?" } ?? "known are \(known)"
+            // `1m30s`, `1.5s`.
+            if let sum = sum(text, units) {
+                throw Fault(reason: "\(what) is one whole number and one unit: did you mean \"\(describe(sum))\"?")
+            }
+            let nearest = nearest(to: unit, among: units.map(\.unit))
+            let hint = nearest.map { "did you mean \"\(digits)\($0)\"?" } ?? "known are \(known)"
             throw Fault(reason: "the unit \"\(unit)\" is not known for \(what): \(hint)")
         }
         guard let number = Int(digits), case let (product, false) = number.multipliedReportingOverflow(by: factor)
@@ -61,6 +61,48 @@ enum Units {
             throw Fault(reason: "\(what) as large as \(text) can't be counted")
         }
         return product
+    }
+
+    /// The unit that was meant: of `10 MiB`, `10mb`, `10M`; of `10sec`, `10 minutes`.
+    static func nearest(to unit: Substring, among units: [String]) -> String? {
+        let plain = unit.filter { $0 != " " }.lowercased()
+        guard plain.allSatisfy(\.isLetter) else { return nil }
+        return units.first { $0.lowercased() == plain || $0.lowercased().filter { $0 != "i" } == plain }
+            ?? units.first { plain.hasPrefix($0.lowercased()) || $0.lowercased().hasPrefix(plain) }
+    }
+
+    /// What several numbers with a unit each are together, and numbers with a fraction, where that is a whole number of the smallest
+    /// unit; nil of any other text.
+    private static func sum(_ text: String, _ units: [(unit: String, factor: Int)]) -> Int? {
+        var rest = text.filter { $0 != " " }[...]
+        var (sum, count) = (0, 0)
+        func digits() -> Substring {
+            let digits = rest.prefix { $0.isASCII && $0.isNumber }
+            rest = rest.dropFirst(digits.count)
+            return digits
+        }
+        while !rest.isEmpty {
+            let whole = digits()
+            var fraction = Substring()
+            if rest.first == "." {
+                rest = rest.dropFirst()
+                fraction = digits()
+                if fraction.isEmpty { return nil }
+            }
+            let unit = rest.prefix(while: \.isLetter)
+            rest = rest.dropFirst(unit.count)
+            // Nobody writes more digits by hand, and so many can't overflow.
+            guard let number = Int(whole + fraction), whole.count + fraction.count <= 6,
+                let factor = units.first(where: { $0.unit == unit })?.factor
+            else { return nil }
+            let scale = fraction.reduce(1) { scale, _ in scale * 10 }
+            guard number * factor % scale == 0 else { return nil }
+            sum += number * factor / scale
+            count += fraction.isEmpty ? 1 : 2
+            if sum > 1 << 60 { return nil }
+        }
+        // One whole number with a blank behind it is a matter of the unit.
+        return sum > 0 && count > 1 ? sum : nil
     }
 
     /// The largest unit that `bytes` is a whole number of.

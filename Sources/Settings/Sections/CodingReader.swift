@@ -83,13 +83,34 @@ struct CodingReader {
                     read(part, into: &compress)
                 }
                 options.compress = compress
-            } else if case .scalar("off", _) = node.content {
-                options.compress = nil
-            } else if let isOn = context.bool(node, "\"compress\"") {
+            } else if let isOn = isOn(node) {
                 options.compress = isOn ? options.compress ?? CompressOptions() : nil
             }
         }
         section.record("compress", options.compress.map { Self.describe($0.codings) } ?? "off", origin)
+    }
+
+    /// `true`, `false` or `off`. Codings alone are told where they go.
+    private func isOn(_ node: SettingsNode) -> Bool? {
+        var words: [String] = []
+        switch node.content {
+        case .sequence(let elements):
+            for element in elements { if case .scalar(let text, _) = element.content { words.append(text) } }
+        default:
+            guard let text = context.text(node, "\"compress\"") else { return nil }
+            switch text {
+            case "true": return true
+            case "false", "off": return false
+            default: words = [text]
+            }
+        }
+        let areCodings = !words.isEmpty && words.allSatisfy { Coding(rawValue: $0) != nil }
+        let example = areCodings ? words.joined(separator: ", ") : "gzip"
+        context.report(
+            node.position,
+            "\"compress\" is true, off or a mapping, not \(node.kind == "a list" ? "a list" : "\"\(words[0])\""): write compress: "
+                + "{ codings: [\(example)] }")
+        return nil
     }
 
     private func read(_ section: SectionReader, into compress: inout CompressOptions) {

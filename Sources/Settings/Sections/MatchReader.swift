@@ -42,6 +42,7 @@ struct MatchReader {
             }
         }
         if let node = section.take("header") { match?.headers = headers(node, section) }
+        section.refuse("query", "is nothing that a route is found by: known are path, method, host, type, header")
         section.finish()
         return context.failures == failures ? match : nil
     }

@@ -61,6 +61,16 @@ struct RateLimitReader {
     /// Requests in a time, as `100/s`, `5/10s`.
     private func rate(_ node: SettingsNode, _ what: String) -> (Int, Duration)? {
         guard let text = context.text(node, what) else { return nil }
+        // As others write more than the rate in one value: `100/s burst=5`.
+        let words = text.split { $0.isWhitespace || $0 == "," }
+        if words.count > 1, words[0].contains("/") {
+            let burst = words.last?.drop { !$0.isNumber } ?? ""
+            context.report(
+                node.position,
+                "\(what) is the rate alone, as in 100/s, not \"\(text)\": write rate_limit: { rate: \(words[0]), burst: "
+                    + "\(burst.isEmpty || !burst.allSatisfy(\.isNumber) ? "…" : burst) }")
+            return nil
+        }
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty,
             parts[0].utf8.allSatisfy({ (48...57).contains($0) })
@@ -75,8 +85,17 @@ struct RateLimitReader {
                 "\(what) is from 1 to \(RateLimit.greatestCount) requests, not \(parts[0]); off limits nothing")
             return nil
         }
+        let isUnit = parts[1].first?.isNumber == false
+        if isUnit, !Units.times.contains(where: { $0.unit == parts[1] }) {
+            let known = Units.times.map(\.unit)
+            let hint = Units.nearest(to: parts[1], among: known).map { "did you mean \"\(count)/\($0)\"?" }
+            context.report(
+                node.position,
+                "\(what): the unit \"\(parts[1])\" is not known for a time: "
+                    + (hint ?? "known are \(known.joined(separator: ", "))"))
+            return nil
+        }
         do {
-            let isUnit = parts[1].first?.isNumber == false
             let period = try Units.time(isUnit ? "1\(parts[1])" : String(parts[1]))
             guard period >= .nanoseconds(count * RateLimit.shortestInterval) else {
                 context.report(node.position, "\(what) is at most \(RateLimit.greatestCount)/s, not \"\(text)\"")

@@ -12,6 +12,8 @@ struct RetryReader {
     /// Statuses that a server may have answered with without having done anything for good.
     private static let statuses = 500...504
     private static let words = ["reset", "timeout"]
+    private static let known =
+        "known are reset, timeout and the statuses \(statuses.map(String.init).joined(separator: ", "))"
 
     /// Takes what `section` says and keeps the rest of `options`.
     func read(_ section: SectionReader, into options: inout RetryOptions) {
@@ -52,10 +54,16 @@ struct RetryReader {
                 }
                 continue
             }
-            switch context.word(element, "\"on\"", among: Self.words) {
+            switch text {
             case "reset": options.onReset = true
             case "timeout": options.onTimeout = true
-            default: break
+            default:
+                // `5xx`, `502-503`.
+                let one = text.contains(where: \.isNumber) ? ", of which each stands for itself" : ""
+                let nearest = NearestWord.of(text, among: Self.words)
+                context.report(
+                    element.position,
+                    "\"on\" is not \"\(text)\": " + (nearest.map { "did you mean \"\($0)\"?" } ?? Self.known + one))
             }
         }
         section.record("on", describe(options), .line(node.position.line))

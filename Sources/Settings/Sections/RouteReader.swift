@@ -71,12 +71,12 @@ struct RouteReader {
     private func route(_ node: SettingsNode, _ index: Int, _ names: inout [String: Int]) -> Entry? {
         guard let section = SectionReader(node, "a route", context) else { return nil }
         let members = section.remaining
-        section.isRoute = true
-        context.isInRoute = true
+        section.isRoot = true
+        context.level = .route
         context.hasShortRequest = members.contains {
             if case .scalar = $0.value.content { $0.key == "request" } else { false }
         }
-        defer { context.isInRoute = false }
+        defer { context.level = .file }
         _ = context.takeEffective()
         let nameNode = section.required("name", example: "orders")
         if case .scalar(let text, _)? = nameNode?.content { context.route = text }

@@ -59,6 +59,7 @@ struct ClientTimeoutSettings {
         for key in ["first_byte", "gap", "request", "tunnel"] {
             section.refuse(key, "is a route's: write it under \"defaults: {timeouts: …}\" or in a route")
         }
+        section.refuse("connect", "is set per upstream: upstreams: {NAME: {address: …, connect: 3s}}")
         section.finish()
     }
 }

@@ -35,6 +35,8 @@ struct UpstreamReader {
     private func upstream(_ member: SettingsNode.Member) -> UpstreamSettings? {
         let what = "the upstream \"\(member.key)\""
         let path = "upstreams.\(member.key)"
+        context.level = .upstream(path)
+        defer { context.level = .file }
         let short: Bool
         if case .mapping = member.value.content { short = false } else { short = true }
         let optional =
