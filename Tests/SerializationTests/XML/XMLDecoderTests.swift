@@ -123,6 +123,11 @@ import Transcoding
                 + #"escaped="true">\u0001\"\\\/\b\f\n\r\t\ud83d\ude00"</string></map>"#,
             #"{"A\n":"\u0001\"\\/\b\f\n\r\t😀\""}"#
         ) { $0.convention = .lossless },
+        Row(
+            "<array xmlns='http://www.w3.org/2005/xpath-functions'><number> 1\n</number><boolean>\ttrue </boolean>"
+                + "<boolean> 0</boolean><string> x </string><string escaped=' true '>\\n</string></array>",
+            #"[1,true,false," x ","\n"]"#
+        ) { $0.convention = .lossless },
         Row("<string xmlns='http://www.w3.org/2005/xpath-functions'>\\n</string>", #""\\n""#) {
             $0.convention = .lossless
         },

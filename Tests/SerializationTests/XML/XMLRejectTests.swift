@@ -162,7 +162,7 @@ import Transcoding
         Row("<map \(vocabulary)>x</map>", "xml_vocabulary_value", 52, "/map", .malformed, lossless),
         Row("<null \(vocabulary)>x</null>", "xml_vocabulary_value", 61, "/null", .malformed, lossless),
         Row("<null \(vocabulary)><map/></null>", "xml_vocabulary_value", 57, "/null", .malformed, lossless),
-        Row("<number \(vocabulary)> 1</number>", "xml_vocabulary_value", 66, "/number", .malformed, lossless),
+        Row("<number \(vocabulary)>1 1</number>", "xml_vocabulary_value", 67, "/number", .malformed, lossless),
         Row("<number \(vocabulary)/>", "xml_vocabulary_value", 56, "/number", .malformed, lossless),
         Row("<boolean \(vocabulary)>yes</boolean>", "xml_vocabulary_value", 69, "/boolean", .malformed, lossless),
         Row(

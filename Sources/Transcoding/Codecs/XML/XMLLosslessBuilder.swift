@@ -114,11 +114,12 @@ extension XML {
                 try tree.string(unescaped.span, isLast: true)
             case .string: try tree.string(text.span, isLast: true)
             case .number:
+                let text = trimmed(self.text.span)
                 guard text.count <= limits.number else {
                     throw .limit("number", of: limits.number, what: "a number", field: path.text())
                 }
-                guard NumberText(text.span) != nil else { throw fault(.vocabularyValue) }
-                try tree.number(text.span)
+                guard NumberText(text) != nil else { throw fault(.vocabularyValue) }
+                try tree.number(text)
             case .boolean: try tree.bool(flag(text.span))
             case .null:
                 guard text.isEmpty else { throw fault(.vocabularyValue) }
@@ -175,9 +176,23 @@ extension XML {
 
         /// The value of an `xs:boolean`.
         private func flag(_ text: Span<UInt8>) throws(ConversionError) -> Bool {
+            let text = trimmed(text)
             if text.isEqual(to: "true") || text.isEqual(to: "1") { return true }
             guard text.isEqual(to: "false") || text.isEqual(to: "0") else { throw fault(.vocabularyValue) }
             return false
+        }
+
+        /// White space around a number or a boolean is not part of it (XML Schema Part 2, whiteSpace).
+        @_lifetime(copy text)
+        private func trimmed(_ text: Span<UInt8>) -> Span<UInt8> {
+            var (start, end) = (0, text.count)
+            while start < end, Self.isSpace(text[start]) { start += 1 }
+            while end > start, Self.isSpace(text[end - 1]) { end -= 1 }
+            return text.extracting(start..<end)
+        }
+
+        private static func isSpace(_ byte: UInt8) -> Bool {
+            byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn || byte == ASCII.lineFeed
         }
 
         private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path.text()) }
