@@ -54,7 +54,22 @@ struct FileRuleTests {
         row(
             .json, .multipart, #"{"f":"data:;charset=utf-8;base64,QQ=="}"#, "f:blob:text/plain;charset=utf-8=A",
             rule("f", .dataURL)),
-        row(.json, .multipart, #"{"f":"data:image/png,QUJD"}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(
+            .json, .multipart, #"{"f":"data:,A%20b%2C"}"#, "f:blob:text/plain;charset=US-ASCII=A b,",
+            rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:image/png,QUJD"}"#, "f:blob:image/png=QUJD", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:a/b,"}"#, "f:blob:a/b=", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:a/b;base64,QUI%3D"}"#, "f:blob:a/b=AB", rule("f", .dataURL)),
+        row(
+            .json, .multipart, #"{"f":"data:a/b;x=\"a,\\\"b\";base64,QQ=="}"#, #"f:blob:a/b;x="a,\"b"=A"#,
+            rule("f", .dataURL)),
+        row(
+            .json, .multipart, #"{"f":"data:a/b;x=\"a,b\",c,%41"}"#, #"f:blob:a/b;x="a,b"=c,A"#, rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:a/b,%4"}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:a/b,%x1"}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:a/b;base64,%5F"}"#, "!file_base64 f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:a/b;x=\"y,QQ=="}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:image/png,QUJD"}"#, "!file_base64 f", rule("f", .base64)),
         row(.json, .multipart, #"{"f":"data:image/png;base64"}"#, "!file_data_url f", rule("f", .dataURL)),
         row(.json, .multipart, #"{"f":"data:image;base64,QUJD"}"#, "!file_data_url f", rule("f", .dataURL)),
         row(.json, .multipart, #"{"f":"data:a/b\r\nX: y;base64,QQ=="}"#, "!file_data_url f", rule("f", .dataURL)),

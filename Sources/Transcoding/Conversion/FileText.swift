@@ -13,8 +13,15 @@ internal struct FileText {
     private enum Place {
         /// In what may be a data URL's part before the comma; goes to `body`.
         case lead
-        /// In the base64 text.
+        /// In the base64 text, or in what a data URL has instead.
         case body
+    }
+
+    /// How far an escape of a data URL has come.
+    private enum Escape {
+        case none, percent
+        /// With the first digit's value.
+        case digit(UInt8)
     }
 
     /// Bytes of a data URL up to its comma.
@@ -33,6 +40,9 @@ internal struct FileText {
     private var characters = 0
     private var hasPadding = false
     private var isURL = false
+    /// Whether a data URL says that its data are base64.
+    private var isBase64 = true
+    private var escape = Escape.none
 
     /// Begins another text.
     mutating func begin(_ source: FileSource) {
@@ -43,6 +53,7 @@ internal struct FileText {
         base64 = Base64Decoder()
         decoded.removeAll()
         (characters, hasPadding, isURL) = (0, false, false)
+        (isBase64, escape) = (true, .none)
     }
 
     /// How a text is written that says what this one did; known at its end.
@@ -60,6 +71,8 @@ internal struct FileText {
         let scheme: StaticString = "data:"
         var at = 0
         var isURL: Bool?
+        // A piece may end anywhere in what is quoted.
+        var quotes = QuotedPlace(in: lead)
         while at < piece.count {
             let byte = piece[at]
             if lead.count < scheme.utf8CodeUnitCount {
@@ -68,7 +81,7 @@ internal struct FileText {
                     isURL = false
                     break
                 }
-            } else if byte == UInt8(ascii: ",") {
+            } else if byte == UInt8(ascii: ","), !quotes.isQuoted {
                 at += 1
                 isURL = true
                 break
@@ -76,6 +89,7 @@ internal struct FileText {
                 throw urlFault("a data URL has at most \(Self.leadLimit) bytes before its comma")
             }
             lead.append(byte)
+            quotes.move(over: byte)
             at += 1
         }
         guard isURL != nil || isLast else { return }
@@ -94,13 +108,13 @@ internal struct FileText {
         try takeBody(piece.extracting(at..<piece.count), isLast: isLast)
     }
 
-    /// Reads `data:TYPE;base64`, which `lead` holds.
+    /// Reads `data:TYPE` and what may follow, `;base64`, which `lead` holds.
     private mutating func takeMediaType() throws(Fault) {
         let mark: StaticString = ";base64"
-        let end = lead.count - mark.utf8CodeUnitCount
-        guard end >= 5, lead.slice(end..<lead.count).isEqualIgnoringCase(to: mark) else {
-            throw urlFault("a data URL must hold base64")
-        }
+        var end = lead.count - mark.utf8CodeUnitCount
+        isBase64 = end >= 5 && lead.slice(end..<lead.count).isEqualIgnoringCase(to: mark)
+        guard isBase64 || source == .dataURL else { throw urlFault("the data URL doesn't hold base64") }
+        if !isBase64 { end = lead.count }
         // RFC 2397 §3: text/plain where no type is named.
         if end > 5 ? lead[5] == UInt8(ascii: ";") : source == .dataURL { mediaType.append("text/plain") }
         if end == 5, source == .dataURL { mediaType.append(";charset=US-ASCII") }
@@ -113,6 +127,8 @@ internal struct FileText {
     private mutating func takeBody(_ piece: Span<UInt8>, isLast: Bool) throws(Fault) {
         if source == .base64url {
             try takeURLSafe(piece, isLast: isLast)
+        } else if isURL {
+            try takeURLData(piece, isLast: isLast)
         } else if base64.decode(piece, into: &decoded) != nil {
             throw Fault(code: "file_base64", reason: "the text is not base64 (RFC 4648 section 4)")
         }
@@ -120,6 +136,42 @@ internal struct FileText {
             throw Fault(code: "file_base64", reason: "the base64 text ends within four characters")
         }
     }
+
+    /// Takes what stands behind the comma of a data URL: characters, of which any may be percent-encoded (RFC 2397 §3).
+    private mutating func takeURLData(_ piece: Span<UInt8>, isLast: Bool) throws(Fault) {
+        if case .none = escape, Scan.firstIndex(of: UInt8(ascii: "%"), in: piece) == nil {
+            return try takeData(piece)
+        }
+        translated.removeAll()
+        for index in piece.indices {
+            let byte = piece[index]
+            switch escape {
+            case .none where byte == UInt8(ascii: "%"): escape = .percent
+            case .none: translated.append(byte)
+            case .percent:
+                guard let high = ASCII.hexValue(byte) else { throw urlFault(Self.escapeReason) }
+                escape = .digit(high)
+            case .digit(let high):
+                guard let low = ASCII.hexValue(byte) else { throw urlFault(Self.escapeReason) }
+                translated.append(high << 4 | low)
+                escape = .none
+            }
+        }
+        if isLast {
+            guard case .none = escape else { throw urlFault(Self.escapeReason) }
+        }
+        let characters = translated
+        try takeData(characters.span)
+    }
+
+    private mutating func takeData(_ piece: Span<UInt8>) throws(Fault) {
+        guard isBase64 else { return decoded.append(piece) }
+        guard base64.decode(piece, into: &decoded) == nil else {
+            throw Fault(code: "file_base64", reason: "the data URL's data are not base64 (RFC 4648 section 4)")
+        }
+    }
+
+    private static var escapeReason: String { "the data URL has a percent sign without two digits" }
 
     private mutating func takeURLSafe(_ piece: Span<UInt8>, isLast: Bool) throws(Fault) {
         translated.removeAll()
@@ -147,6 +199,26 @@ internal struct FileText {
 
     private func urlFault(_ reason: String) -> Fault {
         Fault(code: source == .dataURL ? "file_data_url" : "file_base64", reason: reason)
+    }
+}
+
+/// Whether the next character of a data URL's type stands in quotes, where a comma is one of a parameter's.
+private struct QuotedPlace {
+    private(set) var isQuoted = false
+    private var isAfterBackslash = false
+
+    init(in lead: ByteStore) {
+        for at in 0..<lead.count { move(over: lead[at]) }
+    }
+
+    mutating func move(over byte: UInt8) {
+        if isAfterBackslash {
+            isAfterBackslash = false
+        } else if byte == UInt8(ascii: "\"") {
+            isQuoted.toggle()
+        } else {
+            isAfterBackslash = isQuoted && byte == UInt8(ascii: "\\")
+        }
     }
 }
 
