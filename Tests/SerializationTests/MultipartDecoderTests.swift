@@ -191,7 +191,7 @@ struct MultipartDecoderTests {
         ("Content-Disposition: form-data; \r\n\tname=a", Part(name: "a")),
         ("Content-Disposition: form-data; name=\"a%22%0D%0A%0d%41%\"", Part(name: "a\"\r\n%0d%41%")),
         ("Content-Disposition: form-data; name=a%22b", Part(name: "a%22b")),
-        ("Content-Disposition: form-data; name=\"a\\\"b\\\\c\\d%22\"", Part(name: "a\"b\\cd%22")),
+        ("Content-Disposition: form-data; name=\"a\\\"b\\\\c\\d%22\"", Part(name: "a\"b\\c\\d%22")),
         ("Content-Disposition: form-data; name=\"a\\\\\"", Part(name: "a\\\\")),
         ("Content-Disposition: form-data; name=\"\"; filename=\"\"", Part(name: "", isFile: true, filename: "")),
         ("\(disposition); filename=\"a/b\\c/\"", Part(name: "a", isFile: true, filename: "a/b\\c/")),

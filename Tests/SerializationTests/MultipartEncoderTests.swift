@@ -187,10 +187,7 @@ struct MultipartEncoderTests {
     static let refusedRows: [(part: Part, code: String)] = [
         (Part(name: "a\u{0}b"), "multipart_name_unwritable"),
         (Part(name: "a\u{7F}"), "multipart_name_unwritable"),
-        (Part(name: "a\\"), "multipart_name_unwritable"),
-        (Part(name: "a\\\\\\"), "multipart_name_unwritable"),
         (Part(name: "a", isFile: true, filename: "x\u{0}"), "multipart_name_unwritable"),
-        (Part(name: "a", isFile: true, filename: "x\\"), "multipart_name_unwritable"),
         (Part(name: "a", mediaType: "text/plain\r\nX: y"), "multipart_media_type_unwritable"),
         (Part(name: "a", mediaType: "text/plain\n"), "multipart_media_type_unwritable"),
         (Part(name: "a", isFile: true, filename: "x", mediaType: "a/b\u{0}"), "multipart_media_type_unwritable"),

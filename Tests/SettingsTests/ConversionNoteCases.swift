@@ -235,6 +235,10 @@ extension ConversionNoteTests {
             conversion: "json -> multipart", code: "name_escaped", body: #"{"a\"b":"x"}"#,
             output: "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a%22b\"\r\n\r\nx\r\n--BOUNDARY--\r\n",
             twin: #"{"a%22b":"x"}"#),
+        Case(
+            conversion: "json -> multipart(dialect: php)", code: "name_lines", body: #"{"a\nb":"x"}"#,
+            output: "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a%0D%0Ab\"\r\n\r\nx\r\n--BOUNDARY--\r\n",
+            twin: #"{"a%0D%0Ab":"x"}"#),
     ]
 
     private static let longArray = "{\"a\":[" + Array(repeating: "\"x\"", count: 22).joined(separator: ",") + "]}"

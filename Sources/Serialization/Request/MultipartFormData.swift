@@ -245,7 +245,8 @@ extension MultipartFormData {
     internal mutating func append(_ body: Body, length: Int, checking head: PartHead) throws(ConversionError) {
         var encoder = Multipart.Encoder(boundary: checked, options: FieldEncodingOptions(dialect: dialect))
         try encoder.beginPart(head)
-        if dialect != .afnetworking, dialect != .alamofire, let fault = names.fault(in: head.name) {
+        if dialect != .afnetworking, dialect != .alamofire, let fault = names.fault(in: head.name, NameQuoting(dialect))
+        {
             throw fault.error(field: head.name.lossyString())
         }
         let delimiter = delimiter(isFirst: true).count

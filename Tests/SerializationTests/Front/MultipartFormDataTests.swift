@@ -368,7 +368,7 @@ struct MultipartFormDataTests {
     @Test(
         "Names, filenames and types with controls are refused",
         arguments: [
-            ("a\0", "f", "a/b"), ("a", "f\0", "a/b"), ("a", "f", "a/b\r\nX: 1"), ("a\\", "f", "a/b"),
+            ("a\0", "f", "a/b"), ("a", "f\0", "a/b"), ("a", "f", "a/b\r\nX: 1"), ("a", "f\u{7F}", "a/b"),
         ])
     func refusedHeads(name: String, fileName: String, mimeType: String) throws {
         var form = MultipartFormData()
@@ -383,8 +383,10 @@ struct MultipartFormDataTests {
         "Names that are one to the receiver are refused, but where a library sends both", arguments: Dialect.allCases)
     func collapsedNames(dialect: Dialect) throws {
         let sendsBoth = dialect == .afnetworking || dialect == .alamofire
+        let escapesQuotes = [.php, .qs, .rack].contains(dialect)
         for (first, second, isOne) in [
-            ("a\"", "a%22", true), ("a%22", "a\"", true), ("a\n", "a%0d%0a", true), ("a\n", "a\r\n", true),
+            ("a\"", "a%22", !escapesQuotes), ("a%22", "a\"", !escapesQuotes), ("a\n", "a%0d%0a", true),
+            ("a\n", "a\r\n", true),
             ("a\"", "a\"", false), ("a", "a%22", false), ("a%22", "a%22", false), ("a%20", "a ", false),
         ] {
             let isFine = !isOne || sendsBoth

@@ -24,6 +24,9 @@ public struct PartHead: Sendable {
     internal var isText = false
     /// Whether the file came in a part that had no Content-Type: then it goes out without one where it stays a part.
     internal var isUntyped = false
+    /// Whether the name and the filename came with `\"` for quotation marks.
+    internal var isNameEscaped = false
+    internal var isFilenameEscaped = false
 
     /// A head without a name.
     public init() {}
@@ -102,6 +105,8 @@ public struct PartHead: Sendable {
         hasGivenName = false
         isText = false
         isUntyped = false
+        isNameEscaped = false
+        isFilenameEscaped = false
     }
 
     /// Starts a head anew with `name`; everything else is forgotten.
@@ -118,6 +123,7 @@ public struct PartHead: Sendable {
         copy.hasValue = hasValue
         copy.isUntyped = isUntyped
         if hasFilename { copy.setFilename(filename) }
+        copy.isFilenameEscaped = isFilenameEscaped
         if hasMediaType { copy.setMediaType(mediaType) }
         for index in otherFields.indices { copy.addField(name: otherFieldName(index), value: otherFieldValue(index)) }
         return copy
@@ -137,6 +143,7 @@ public struct PartHead: Sendable {
     /// Gives the part a filename, and so makes it a file.
     public mutating func setFilename(_ filename: Span<UInt8>) {
         filenameRange = appendRange(filename)
+        isFilenameEscaped = false
         isFile = true
     }
 
@@ -169,6 +176,7 @@ extension PartHead {
     package mutating func copy(_ other: borrowing PartHead, named name: ByteStore) {
         setName(copying: name)
         if other.hasFilename { setFilename(other.filename) }
+        isFilenameEscaped = other.isFilenameEscaped
         copyLines(of: other)
         isFile = other.isFile
         hasValue = other.hasValue

@@ -38,12 +38,21 @@ public enum FilenamePolicy: String, Hashable, Sendable, CaseIterable {
     /// Where what is kept stands in `name`; nil: nothing would be left of it. An empty name is one that was given empty.
     internal func range(in name: Span<UInt8>) -> Range<Int>? {
         guard self == .base, !name.isEmpty else { return 0..<name.count }
+        let range = Self.rangeOfLastPart(in: name)
+        let kept = name.extracting(range)
+        return kept.isEmpty || kept.isEqual(to: ".") || kept.isEqual(to: "..") ? nil : range
+    }
+
+    /// What follows the last `/` or `\` that isn't the end; empty where there is nothing else.
+    @_lifetime(copy name)
+    internal static func lastPart(of name: Span<UInt8>) -> Span<UInt8> { name.extracting(rangeOfLastPart(in: name)) }
+
+    private static func rangeOfLastPart(in name: Span<UInt8>) -> Range<Int> {
         var end = name.count
-        while end > 0, Self.isSeparator(name[end - 1]) { end -= 1 }
+        while end > 0, isSeparator(name[end - 1]) { end -= 1 }
         var start = end
-        while start > 0, !Self.isSeparator(name[start - 1]) { start -= 1 }
-        let kept = name.extracting(start..<end)
-        return kept.isEmpty || kept.isEqual(to: ".") || kept.isEqual(to: "..") ? nil : start..<end
+        while start > 0, !isSeparator(name[start - 1]) { start -= 1 }
+        return start..<end
     }
 
     private static func isSeparator(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") }

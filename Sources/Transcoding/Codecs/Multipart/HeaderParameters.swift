@@ -23,6 +23,8 @@ package struct HeaderParameters {
     package enum Grammar {
         /// A token or a quoted string, spaces around `=` allowed: Content-Disposition.
         case disposition
+        /// As above, but a backslash in a quoted string is no escape: the first quotation mark ends it.
+        case html
         /// No spaces around `=`; unquoted, also the marks of a boundary that no token has, as clients send them.
         case contentType
     }
@@ -49,10 +51,10 @@ package struct HeaderParameters {
         let nameStart = at
         at = Scan.endOfToken(in: text, from: at)
         let name = nameStart..<at
-        if grammar == .disposition { skipSpace(in: text) }
+        if grammar != .contentType { skipSpace(in: text) }
         guard !name.isEmpty, at < text.count, text[at] == UInt8(ascii: "=") else { throw Malformed() }
         at += 1
-        if grammar == .disposition { skipSpace(in: text) }
+        if grammar != .contentType { skipSpace(in: text) }
         guard at < text.count else { throw Malformed() }
         return text[at] == UInt8(ascii: "\"") ? try quoted(name, in: text) : try unquoted(name, in: text)
     }
@@ -70,7 +72,7 @@ package struct HeaderParameters {
                 at += 1
                 return Parameter(
                     name: name, value: start..<at - 1, isQuoted: true, hasEscapedQuote: hasEscapedQuote)
-            case UInt8(ascii: "\\"):
+            case UInt8(ascii: "\\") where grammar != .html:
                 guard at + 1 < text.count else { throw Malformed() }
                 if text[at + 1] == UInt8(ascii: "\"") { hasEscapedQuote = true }
                 at += 2

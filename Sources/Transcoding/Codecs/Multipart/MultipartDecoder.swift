@@ -92,6 +92,7 @@ extension Multipart {
             headReader.decodesTransfer = options.transferEncoding == .decode
             headReader.mixed = options.mixed
             headReader.filenames = options.filenames
+            headReader.quoting = NameQuoting(options.dialect)
             updateCharset()
         }
 
@@ -130,6 +131,7 @@ extension Multipart {
             hasPreamble = false
             scanner.setBoundary(boundary)
             headers.begin(at: 0)
+            headReader.forgetNames()
             head.removeAll()
             validator = UTF8Validator()
             repair = options.repair

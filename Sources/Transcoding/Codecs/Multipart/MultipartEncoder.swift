@@ -3,13 +3,13 @@ package import Octets
 extension Multipart {
     /// Writes fields and files as multipart/form-data (RFC 7578), in the order they come.
     ///
-    /// Names and filenames are written as browsers do (WHATWG HTML, multipart/form-data encoding): `"` becomes `%22`,
-    /// CR `%0D`, LF `%0A`, and in names each line end becomes CRLF first; everything else stands for itself. A receiver
+    /// Names and filenames are written as `NameQuoting` says of the dialect: a quotation mark as `%22` or `\"`, CR as `%0D`, LF as
+    /// `%0A`, and in names each line end as CRLF; a backslash as two, which those read as one who know escapes. A receiver
     /// that doesn't decode these sees them as they are. A filename that isn't ASCII is written as `filename*` too (RFC 8187),
     /// for those who read only that in UTF-8; the dialects `afnetworking`, `alamofire` and `whatwg` write what those do, who
-    /// don't. A name with another control character, or one that ends with an
-    /// unpaired backslash, which receivers would take for an escape of the quote, is refused; so is one that would be written as
-    /// another one of the body was, as `"` and `%22`.
+    /// don't. A name with another control character is refused; so is one that would be written, or read, as another one of the
+    /// body is, as `"` and `%22`; and where backslashes aren't escaped, one that ends with an unpaired backslash, which receivers would
+    /// take for an escape of the quote.
     ///
     /// A file has a Content-Type, application/octet-stream where its head names none, unless it came in a part without one; and a
     /// filename, `blob` where its head has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part
@@ -35,6 +35,7 @@ extension Multipart {
         package var normalizesLineEnds = false
 
         private let options: FieldEncodingOptions
+        private let quoting: NameQuoting
         /// Those of a conversion, of which heads are held to what a reader of ours takes; nil: any length is written.
         internal var limits: Limits?
         /// What stands in front of each name: the delimiter line and the start of Content-Disposition.
@@ -53,6 +54,7 @@ extension Multipart {
         package init(boundary: Boundary, options: FieldEncodingOptions) {
             self.boundary = boundary
             self.options = options
+            quoting = NameQuoting(options.dialect)
             makeOpening()
         }
 
@@ -97,7 +99,11 @@ extension Multipart {
                 content = .verbatim
                 writeName(head)
                 output.append("; filename=\"")
-                if head.hasFilename { writeQuoted(head.filename, joinsLineEnds: false) } else { output.append("blob") }
+                if head.hasFilename {
+                    quoting.write(head.filename, as: .filename, cameEscaped: head.isFilenameEscaped, to: &output)
+                } else {
+                    output.append("blob")
+                }
                 output.append("\"")
                 if writesExtended { writeExtended(head.filename) }
                 writeHeaders(head)
@@ -138,40 +144,27 @@ extension Multipart {
 extension Multipart.Encoder {
     /// Throws when the name, or with `withHeaders` anything else that would be written of the head, can't be.
     private mutating func check(_ head: borrowing PartHead, withHeaders: Bool) throws(ConversionError) {
-        if let fault = Self.fault(in: head, withHeaders: withHeaders) ?? names.fault(in: head.name) {
+        if let fault = self.fault(in: head, withHeaders: withHeaders) ?? names.fault(in: head.name, quoting) {
             throw fault.error(field: head.name.lossyString())
         }
         if !given.isEmpty { try given.take(head.name, isGiven: head.hasGivenName) }
         if let limits { try checkLimits(head, limits, withHeaders: withHeaders) }
     }
 
-    private static func fault(in head: borrowing PartHead, withHeaders: Bool) -> Multipart.Fault? {
-        guard isWritable(head.name) else { return .nameUnwritable }
+    private func fault(in head: borrowing PartHead, withHeaders: Bool) -> Multipart.Fault? {
+        guard quoting.canWrite(head.name) else { return .nameUnwritable }
         guard withHeaders else { return nil }
-        guard isWritable(head.filename) else { return .nameUnwritable }
-        guard isText(head.mediaType) else { return .mediaTypeUnwritable }
+        guard quoting.canWrite(head.filename) else { return .nameUnwritable }
+        guard Self.isText(head.mediaType) else { return .mediaTypeUnwritable }
         for index in 0..<head.otherFieldCount {
             let name = head.otherFieldName(index)
             let value = head.otherFieldValue(index)
-            guard !name.isEmpty, isToken(name), isText(value) else { return .headerUnwritable }
+            guard !name.isEmpty, Self.isToken(name), Self.isText(value) else { return .headerUnwritable }
             if PartHeadReader.kind(of: name) == .transferEncoding, !PartHeadReader.isIdentity(value) {
                 return .headerUnwritable
             }
         }
         return nil
-    }
-
-    /// Whether the text can stand in quotes, once quotes and line ends are escaped.
-    private static func isWritable(_ text: Span<UInt8>) -> Bool {
-        if isPlain(text) { return true }
-        var isAfterBackslash = false
-        for index in text.indices {
-            let byte = text[index]
-            if byte < 0x20, byte != ASCII.carriageReturn, byte != ASCII.lineFeed, byte != ASCII.tab { return false }
-            if byte == 0x7F { return false }
-            isAfterBackslash = byte == UInt8(ascii: "\\") && !isAfterBackslash
-        }
-        return !isAfterBackslash
     }
 
     /// Whether nothing in the text is escaped or refused: no control, no DEL, no quote and no backslash.
@@ -193,7 +186,7 @@ extension Multipart.Encoder {
 extension Multipart.Encoder {
     private mutating func writeName(_ head: borrowing PartHead) {
         output.append(opening)
-        writeQuoted(head.name, joinsLineEnds: true)
+        quoting.write(head.name, as: .name, cameEscaped: head.isNameEscaped, to: &output)
         output.append("\"")
     }
 
@@ -263,32 +256,6 @@ extension Multipart.Encoder {
         return length
     }
 
-    /// Writes text that stands in quotes. With `joinsLineEnds` each CR, LF and CRLF is written as CRLF.
-    private mutating func writeQuoted(_ text: Span<UInt8>, joinsLineEnds: Bool) {
-        if Scan.isPlainText(text) { return output.append(text) }
-        var at = 0
-        var plain = 0
-        while at < text.count {
-            let byte = text[at]
-            guard byte == UInt8(ascii: "\"") || byte == ASCII.carriageReturn || byte == ASCII.lineFeed else {
-                at += 1
-                continue
-            }
-            output.append(text.extracting(plain..<at))
-            if byte == UInt8(ascii: "\"") {
-                output.append("%22")
-            } else if joinsLineEnds {
-                output.append("%0D%0A")
-                if byte == ASCII.carriageReturn, at + 1 < text.count, text[at + 1] == ASCII.lineFeed { at += 1 }
-            } else {
-                output.append(byte == ASCII.carriageReturn ? "%0D" : "%0A")
-            }
-            at += 1
-            plain = at
-        }
-        output.append(text.extracting(plain..<text.count))
-    }
-
     /// Copies text with each CR, LF and CRLF, wherever it is cut, written as CRLF.
     private mutating func writeLines(_ piece: Span<UInt8>, isLast: Bool, endedWithCR: Bool) {
         var isAfterCR = endedWithCR
@@ -334,15 +301,16 @@ extension Multipart.Encoder {
             return
         }
 
-        let name = Self.written(head.name, joinsLineEnds: true)
-        guard head.name.count + name.joined <= limits.key else {
+        guard head.name.count + Self.growthOfLineEnds(head.name) <= limits.key else {
             throw .limit(
                 "key", of: limits.key, what: "the length of a part's name, whose line ends are written as CRLF",
                 field: Self.beginning(of: head.name))
         }
-        var line = start + name.length + 1
+        var line = start + quoting.length(of: head.name, as: .name, cameEscaped: head.isNameEscaped) + 1
         if isFile {
-            let filename = head.hasFilename ? Self.written(head.filename, joinsLineEnds: false).length : 4
+            let filename =
+                head.hasFilename
+                ? quoting.length(of: head.filename, as: .filename, cameEscaped: head.isFilenameEscaped) : 4
             line += "; filename=\"\"".utf8.count + filename
             if writesExtended { line += Self.extendedLength(head.filename) }
         }
@@ -388,27 +356,17 @@ extension Multipart.Encoder {
         return hasStandardType(head) ? standardFileType.utf8CodeUnitCount : nil
     }
 
-    /// How long a text is between its quotes, and how many bytes it has grown to a reader by line ends that became CRLF.
-    private static func written(_ text: Span<UInt8>, joinsLineEnds: Bool) -> (length: Int, joined: Int) {
-        var length = text.count
-        var joined = 0
-        for at in text.indices {
-            switch text[at] {
-            case UInt8(ascii: "\""): length += 2
-            case ASCII.carriageReturn, ASCII.lineFeed:
-                length += 2
-                let isPair =
-                    text[at] == ASCII.carriageReturn
-                    ? at + 1 < text.count && text[at + 1] == ASCII.lineFeed
-                    : at > 0 && text[at - 1] == ASCII.carriageReturn
-                if joinsLineEnds, !isPair {
-                    length += 3
-                    joined += 1
-                }
+    /// How many bytes a name has grown to a reader by line ends that became CRLF.
+    private static func growthOfLineEnds(_ name: Span<UInt8>) -> Int {
+        var growth = 0
+        for at in name.indices {
+            switch name[at] {
+            case ASCII.carriageReturn where at + 1 == name.count || name[at + 1] != ASCII.lineFeed: growth += 1
+            case ASCII.lineFeed where at == 0 || name[at - 1] != ASCII.carriageReturn: growth += 1
             default: break
             }
         }
-        return (length, joined)
+        return growth
     }
 
     /// What tells which part it is; all of it would be as long as is not wanted.

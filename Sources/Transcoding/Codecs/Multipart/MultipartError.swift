@@ -80,7 +80,11 @@ extension Multipart {
                 .malformed(
                     "multipart_parameter_extended", "a part's name* or filename* can't be read, or a parameter is split"
                 )
-            case .nameMissing: .malformed("multipart_name_missing", "a part's Content-Disposition has no name")
+            case .nameMissing:
+                .malformed(
+                    "multipart_name_missing",
+                    "a part's Content-Disposition has no name, or an empty one, which dialect: qs refuses as multer does"
+                )
             case .nameControl: .malformed("multipart_name_control", "a part's name or filename has a control character")
             case .filenameEmpty:
                 .unrepresentable(
@@ -110,11 +114,13 @@ extension Multipart {
             case .nameUnwritable:
                 .unrepresentable(
                     "multipart_name_unwritable",
-                    "a name or filename has a control character, or ends with an unpaired backslash")
+                    "a name or filename has a control character, or ends with an unpaired backslash where those aren't escaped"
+                )
             case .nameCollapsed:
                 .unrepresentable(
                     "multipart_name_collapsed",
-                    "two names become one where quotation marks and line ends are escaped, as this one and another do")
+                    "two names become one by their escapes of quotation marks, backslashes or line ends, as this one and another do"
+                )
             case .mediaTypeUnwritable:
                 .unrepresentable(
                     "multipart_media_type_unwritable", "a part's media type is none (RFC 9110 section 8.3.1)")

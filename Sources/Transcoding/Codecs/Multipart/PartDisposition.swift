@@ -2,15 +2,20 @@ internal import Octets
 
 /// Reads a part's Content-Disposition: form-data, with its name and filename as they are meant (RFC 7578 §4.2).
 ///
-/// Senders write a quote in a name in two ways. A value that has `\"` is read with backslash escapes; in any other
-/// exactly `%22`, `%0D` and `%0A` are decoded (WHATWG HTML, multipart/form-data encoding) and a backslash is itself, as
-/// in the paths that old browsers send. Where `filename*` or `name*` stands beside or instead of the plain one, it is what
+/// What stands in quotes is read as `quoting` says. Where `filename*` or `name*` stands beside or instead of the plain one, it is what
 /// is meant, wherever it stands (RFC 8187, RFC 6266 §4.3).
 internal struct PartDisposition {
     private(set) var name: [UInt8] = []
     /// The filename, with its folders unless they are not wanted; only where `hasFilename`.
     private(set) var filename: [UInt8] = []
     private(set) var hasFilename = false
+    /// Whether the name and the filename had `\"`.
+    private(set) var isNameEscaped = false
+    private(set) var isFilenameEscaped = false
+    /// Where in the value the name stands as it was spelled.
+    private(set) var spelledName = 0..<0
+    /// How names and filenames are read.
+    var quoting = NameQuoting(.recast)
     /// The names of the parameters that RFC 7578 doesn't know, with a comma between them.
     ///
     /// They go no further. Readers that look for `name="` or `filename=` wherever it stands would find it in another parameter's
@@ -27,6 +32,8 @@ internal struct PartDisposition {
         if !filename.isEmpty { filename.removeAll(keepingCapacity: true) }
         if !others.isEmpty { others.removeAll(keepingCapacity: true) }
         hasFilename = false
+        (isNameEscaped, isFilenameEscaped) = (false, false)
+        spelledName = 0..<0
     }
 
     /// Reads the value of the header. In a body that stands in a part of another one, `isNested`, the disposition may be any,
@@ -49,7 +56,8 @@ internal struct PartDisposition {
         var hasExtendedName = false
         var hasExtendedFilename = false
         var count = 0
-        var parameters = HeaderParameters(from: at, grammar: .disposition)
+        let grammar: HeaderParameters.Grammar = quoting.backslash == .literal ? .html : .disposition
+        var parameters = HeaderParameters(from: at, grammar: grammar)
         while let parameter = try Self.next(&parameters, in: value) {
             count += 1
             guard count <= HeaderParameters.maximumCount else { throw .parameterCount }
@@ -57,12 +65,16 @@ internal struct PartDisposition {
             if label.isEqualIgnoringCase(to: "name") {
                 guard !hasName else { throw .parameterRepeated }
                 hasName = true
-                try Self.decode(parameter, of: value, into: &name)
+                isNameEscaped = parameter.hasEscapedQuote
+                if !hasExtendedName { spelledName = parameter.value }
+                try quoting.read(parameter, of: value, as: .name, isOtherCharset: transcoder != nil, into: &name)
                 try Self.mend(&name, repair, transcoder, &scratch)
             } else if label.isEqualIgnoringCase(to: "filename") {
                 guard !hasFilename else { throw .parameterRepeated }
                 hasFilename = true
-                try Self.decode(parameter, of: value, into: &filename)
+                isFilenameEscaped = parameter.hasEscapedQuote
+                try quoting.read(
+                    parameter, of: value, as: .filename, isOtherCharset: transcoder != nil, into: &filename)
                 try Self.mend(&filename, repair, transcoder, &scratch)
             } else if label.isEqualIgnoringCase(to: "filename*") {
                 guard !hasExtendedFilename else { throw .parameterRepeated }
@@ -71,6 +83,7 @@ internal struct PartDisposition {
             } else if label.isEqualIgnoringCase(to: "name*") {
                 guard !hasExtendedName else { throw .parameterRepeated }
                 hasExtendedName = true
+                spelledName = parameter.value
                 try Self.decodeExtended(parameter, of: value, into: &extendedName)
             } else if Self.isContinuation(label) {
                 throw .parameterExtended
@@ -80,10 +93,14 @@ internal struct PartDisposition {
             }
         }
         guard hasName || hasExtendedName || isNested else { throw .nameMissing }
-        if hasExtendedName { swap(&name, &extendedName) }
+        if hasExtendedName {
+            swap(&name, &extendedName)
+            isNameEscaped = false
+        }
         if hasExtendedFilename {
             swap(&filename, &extendedFilename)
             hasFilename = true
+            isFilenameEscaped = false
         }
         guard hasFilename, filenames == .base else { return }
         guard let range = filenames.range(in: filename.span) else { throw .filenameEmpty }
@@ -102,45 +119,6 @@ internal struct PartDisposition {
     private static func isContinuation(_ label: Span<UInt8>) -> Bool {
         label.count > 4 && label.extracting(first: 5).isEqualIgnoringCase(to: "name*")
             || label.count > 8 && label.extracting(first: 9).isEqualIgnoringCase(to: "filename*")
-    }
-
-    private static func decode(
-        _ parameter: HeaderParameters.Parameter, of text: Span<UInt8>, into output: inout [UInt8]
-    ) throws(Multipart.Fault) {
-        let value = text.extracting(parameter.value)
-        output.removeAll(keepingCapacity: true)
-        if Scan.isPlainText(value), Scan.firstIndex(of: UInt8(ascii: "%"), in: value) == nil {
-            // The usual case: nothing is escaped.
-            output.append(contentsOf: value)
-            return
-        }
-        var at = 0
-        while at < value.count {
-            var byte = value[at]
-            guard byte >= 0x20 || byte == ASCII.tab else { throw .nameControl }
-            if parameter.hasEscapedQuote {
-                if byte == UInt8(ascii: "\\") {
-                    // The scan of the quoted string saw to it that a byte follows.
-                    at += 1
-                    byte = value[at]
-                    guard byte >= 0x20 || byte == ASCII.tab else { throw .nameControl }
-                }
-            } else if parameter.isQuoted, byte == UInt8(ascii: "%"), at + 2 < value.count {
-                let escape = value.extracting(at..<at + 3)
-                if escape.isEqual(to: "%22") {
-                    byte = UInt8(ascii: "\"")
-                    at += 2
-                } else if escape.isEqual(to: "%0D") {
-                    byte = ASCII.carriageReturn
-                    at += 2
-                } else if escape.isEqual(to: "%0A") {
-                    byte = ASCII.lineFeed
-                    at += 2
-                }
-            }
-            output.append(byte)
-            at += 1
-        }
     }
 
     /// Decodes an `ext-value` of RFC 8187 §3.2.1: `UTF-8''n%C3%A4me.txt`, or ISO-8859-1.

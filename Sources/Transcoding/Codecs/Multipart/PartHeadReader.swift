@@ -26,6 +26,16 @@ internal struct PartHeadReader {
     /// The name of the part that the parts at hand stand in; each of them is a file then.
     var outerName: ByteStore?
     private var mediaType = ByteStore()
+    /// How names were spelled that could have been spelled in another way.
+    private var names = WrittenNames()
+    /// How names and filenames are read.
+    var quoting: NameQuoting {
+        get { disposition.quoting }
+        set { disposition.quoting = newValue }
+    }
+
+    /// Forgets the names of the body before.
+    mutating func forgetNames() { names.removeAll() }
 
     /// Reads `headers` into `head`. Limit: `limits.key`, for the name.
     mutating func read(
@@ -38,9 +48,11 @@ internal struct PartHeadReader {
             head.setName(outerName.span)
             head.isFile = true
         } else {
-            head.setName(disposition.name.span)
+            try setName(of: &head, headers, limits: limits)
         }
         if disposition.hasFilename { head.setFilename(disposition.filename.span) }
+        head.isNameEscaped = disposition.isNameEscaped
+        head.isFilenameEscaped = disposition.isFilenameEscaped
         if !disposition.others.isEmpty { head.setLostParameters(disposition.others.span) }
         var hasContentType = false
         for field in headers.fields {
@@ -72,6 +84,40 @@ internal struct PartHeadReader {
         head.isUntyped = head.isFile && !head.hasMediaType
     }
 
+    /// Gives the head its name, which for an empty one may be another.
+    private func setName(
+        of head: inout PartHead, _ headers: PartHeaders, limits: Limits
+    ) throws(ConversionError) {
+        guard disposition.name.isEmpty, quoting.emptyName != .kept else { return head.setName(disposition.name.span) }
+        guard quoting.emptyName == .replaced else {
+            throw Multipart.Fault.nameMissing.error(offset: headers.offset)
+        }
+        var name = ByteStore()
+        if disposition.hasFilename {
+            let filename = disposition.filename.span
+            name.append(contentsOf: FilenamePolicy.lastPart(of: filename))
+            // Rack takes folders alone for no filename, and the file for a text.
+            guard !name.isEmpty || filename.isEmpty else {
+                throw Multipart.Fault.nameMissing.error(offset: headers.offset)
+            }
+        } else {
+            let text = headers.bytes.span
+            var isTyped = false
+            for field in headers.fields where Self.kind(of: text.extracting(field.name)) == .contentType {
+                if !isTyped { name.append(contentsOf: text.extracting(field.value)) }
+                isTyped = true
+            }
+            name.append(isTyped ? "[]" : "text/plain[]")
+            guard UTF8Validator.isValid(name.span) else {
+                throw Multipart.Fault.invalidUTF8.error(offset: headers.offset)
+            }
+        }
+        guard name.count <= limits.key else {
+            throw .limit("key", of: limits.key, what: "the length of a part's name", offset: headers.offset)
+        }
+        head.setName(name.span)
+    }
+
     private mutating func begin() {
         isOpaqueText = false
         guard !isPlain else { return }
@@ -101,6 +147,7 @@ internal struct PartHeadReader {
             input.extracting((end + 1)..<(end + 5)).isEqual(to: "\r\n\r\n")
         else { return nil }
         let name = input.extracting(nameStart..<end)
+        guard !name.isEmpty || quoting.emptyName == .kept else { return nil }
         let length = end + 1 - start
         guard name.count <= limits.key, length <= min(limits.partHeaderLine, limits.partHeaderBytes),
             Scan.firstIndex(ofAny: UInt8(ascii: "%"), 0x7F, 0x7F, 0x7F, in: name, from: 0) == name.count
@@ -132,6 +179,12 @@ internal struct PartHeadReader {
         }
         guard disposition.name.count <= limits.key else {
             throw .limit("key", of: limits.key, what: "the length of a part's name", offset: found.offset)
+        }
+        guard quoting.joinsSpellings, outerName == nil else { return }
+        let name = disposition.name
+        let spelling = text.extracting(found.value).extracting(disposition.spelledName)
+        if let fault = names.fault(in: name.span, spelled: spelling) {
+            throw fault.error(offset: found.offset, field: name.span.lossyString())
         }
     }
 

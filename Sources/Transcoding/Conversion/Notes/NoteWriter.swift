@@ -25,8 +25,20 @@ internal struct NoteWriter {
 
     /// What becomes of fields under the names they came with: no name is structure then, but multipart takes fewer.
     private mutating func writePassedFields() {
-        // Multipart bodies can't have had them.
-        guard plan.output == .multipart, plan.inputs.contains(.form) else { return }
+        guard plan.output == .multipart else { return }
+        let (came, goes) = (NameQuoting(plan.fieldDecoding.dialect), NameQuoting(plan.fieldEncoding.dialect))
+        guard plan.inputs.contains(.form) else {
+            // What came in a multipart body has no other controls, and escapes as the client wrote them where the output keeps those.
+            guard plan.inputs.contains(.multipart), came.decodesPercents else { return }
+            if goes.keepsEscapedQuotes {
+                altered(
+                    "name_escaped", "a name with a line end, or with a quotation mark and =",
+                    "goes out with %0D%0A and %22 for them, which many servers leave so", nil)
+            } else {
+                write([.escapeInName, .lineEndInName])
+            }
+            return
+        }
         write([.nulInName, .controlInName, .escapeInName, .lineEndInName])
         if has(.nulls) { altered("null_empty", "a name without a value", "becomes an empty part", nil) }
     }

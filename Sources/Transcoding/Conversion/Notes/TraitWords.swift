@@ -150,6 +150,12 @@ extension NoteWriter {
             return TraitWords(
                 "qs_deep", "an object nested deeper than five levels", "reads back with the rest as one name",
                 .settings([.nestingJSON]))
+        case .emptyName where plan.output == .multipart && dialect == .qs:
+            return TraitWords(
+                "name_empty_root", "an empty name", "is refused by multer, and undefined to busboy", .none)
+        case .emptyName where plan.output == .multipart && dialect == .rack:
+            return TraitWords(
+                "name_empty_root", "an empty name", "is text/plain[] to Rack, where another may be the same", .none)
         case .emptyName where dialect == .qs, .emptyNameBelow where dialect == .qs, .inheritedName where dialect == .qs:
             return TraitWords(
                 "qs_name_dropped", "an empty name, or one that every object of JavaScript has, as toString",
@@ -167,6 +173,11 @@ extension NoteWriter {
                 "array_of_objects", "an array of objects",
                 "is refused where one doesn't begin with a key of the one before", .settings([.arraysIndices]))
         case .escapeInName, .lineEndInName:
+            if outcome.note == .altered, !NameQuoting(dialect).writesPercents {
+                return TraitWords(
+                    "name_lines", "a name with a line end", "goes out with %0D%0A for it, which servers leave so", .none
+                )
+            }
             if outcome.note == .altered {
                 return TraitWords(
                     "name_escaped", "a name with a quotation mark or a line end",
