@@ -84,8 +84,8 @@ AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256
     }
     uint8_t *const start = to;
     _mm256_storeu_si256((__m256i *)to, spelled(block, as));
+    uint32_t others = left_to_spell(block, as) & kept;
     const uint32_t spaces = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(block, _mm256_set1_epi8(' ')));
-    uint32_t others = (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & ~(spaces & as.settled) & kept;
     const uint32_t escaped = ((uint32_t)_mm256_movemask_epi8(block) | (spaces & as.escaped)) & others;
     while (others) {
         const size_t run = _tzcnt_u32(others);

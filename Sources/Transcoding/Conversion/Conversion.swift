@@ -20,6 +20,8 @@ public final class Conversion {
     }
 
     internal let plan: ConversionPlan
+    /// `plan.passesParts` of the input.
+    internal let passesParts: Bool
     private let pipeline: RunningPipeline
     /// The encoding of the input.
     public let inputEncoding: BodyEncoding
@@ -44,6 +46,7 @@ public final class Conversion {
         plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], used: Range<Int>, pipeline: RunningPipeline
     ) {
         self.plan = plan
+        passesParts = plan.passesParts(from: input)
         usedSources = used
         self.pipeline = pipeline
         self.sources = sources

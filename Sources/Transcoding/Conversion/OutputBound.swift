@@ -30,7 +30,7 @@ extension Conversion {
     /// length is known, where it has at most `short`, or its beginning lets expect so many.
     package func mayOutgrowBound(ofBody length: Int, short: Int) -> Bool {
         guard padding != nil, !OutputBound.limitsFields(of: inputEncoding),
-            OutputBound.structure(of: plan, from: inputEncoding, count: 1) > 0 || !plan.map.rename.isEmpty
+            OutputBound.structure(of: plan, from: inputEncoding, count: 1, passes: passesParts) > 0 || !plan.map.rename.isEmpty
         else { return false }
         return length <= short || OutputBound.expectsMany(self, length: length)
     }
@@ -54,9 +54,9 @@ private struct OutputBound {
     /// 384 KiB: there names alone grow, and Werkzeug refuses more than 500,000 bytes behind the closing delimiter. Where parts pass one by
     /// one it is 24 KiB: their names are as long as they were but for escapes, however long their content is, and @fastify/busboy waits
     /// for ever behind more than 60,000 bytes.
-    static func allowance(for length: Int, by plan: ConversionPlan, from input: BodyEncoding) -> Int {
-        if plan.passesParts(from: input) { return 24 * 1024 }
-        return min(max(length / 32, 64 * 1024), plan.output == .multipart ? 384 * 1024 : 1024 * 1024)
+    static func allowance(for length: Int, _ conversion: Conversion) -> Int {
+        if conversion.passesParts { return 24 * 1024 }
+        return min(max(length / 32, 64 * 1024), conversion.padding == .spaces ? 1024 * 1024 : 384 * 1024)
     }
     /// Filenames that are counted as written twice: their growth is some 24 KiB, in effect a constant that only bodies near their
     /// end and low limits of parts fall below. A limit of a thousand files times what a name may grow would be padding of half the
@@ -68,9 +68,9 @@ private struct OutputBound {
         // Nobody knows how long the last file is: a long name before one large file says nothing of others.
         let files = Double(conversion.accounting.files)
         guard files > 1, conversion.filenameGrowth > 0 else { return 0 }
-        let growth = Double(conversion.filenameGrowth) * (files - 1) / files
-        let byBytes = growth / Double(max(1, conversion.consumedCount)) * Double(remaining)
-        let byFiles = growth / (files - 1) * Double(coming)
+        let each = Double(conversion.filenameGrowth) / files
+        let byBytes = each * (files - 1) / Double(max(1, conversion.consumedCount)) * Double(remaining)
+        let byFiles = each * Double(coming)
         return Int(min(1.5 * min(byBytes, byFiles), 1e15))
     }
     /// What may be added for fields to come: a quarter of the body, at least 384 KiB.
@@ -88,8 +88,9 @@ private struct OutputBound {
         let coming = (isBeyond ? shortest : max(0, min(allowed - seen.parts, shortest))) + 1
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
-        let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
-        let allowance = Self.allowance(for: length, by: plan, from: input)
+        let fields = Self.structure(
+            of: plan, from: input, count: coming + (isHeld ? seen.parts : 0), passes: conversion.passesParts)
+        let allowance = Self.allowance(for: length, conversion)
         var filenames = 0
         if plan.writesCameFilenames(from: input) {
             filenames = min(coming, Self.filenamesWrittenTwice) * FileRule.Filename.usualGrowth
@@ -119,8 +120,8 @@ private struct OutputBound {
         let expected = Int(min(Double(conversion.accounting.parts) / begun * Double(length), 1e15))
         let allowed = allowed(by: plan, from: input)
         return expected > allowed
-            && structure(of: plan, from: input, count: expected)
-                > allowance(for: length, by: plan, from: input)
+            && structure(of: plan, from: input, count: expected, passes: conversion.passesParts)
+                > allowance(for: length, conversion)
     }
 
     /// Whether a body of that encoding has a limit of fields or parts, as forms and multipart bodies do.
@@ -131,12 +132,11 @@ private struct OutputBound {
         input == .multipart ? plan.limits.parts : plan.limits.fields
     }
 
-    /// What stands around `count` fields and files in the output and not in the input.
-    static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int) -> Int {
+    /// What stands around `count` fields and files in the output and not in the input. `passes`: see `Conversion.passesParts`.
+    static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int, passes: Bool) -> Int {
         let isFlat = plan.output == .multipart
         // A part that passes gains no more than a longer delimiter, quotes and blanks.
-        let passed = plan.passesParts(from: input) ? 32 : input.growthAsPart
-        let each = isFlat ? passed : input == .json ? 0 : member
+        let each = passes ? 32 : isFlat ? input.growthAsPart : input == .json ? 0 : member
         // A limit that was lifted makes a product that is no number any more.
         let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each + plan.fileHeadGrowth(from: input))
         return isTooMuch ? .max / 4 : min(bytes, .max / 4)
@@ -170,8 +170,8 @@ extension ConversionPlan {
             remedy: remedy)
     }
 
-    /// Whether parts of a body pass one by one into another one, with the names that they came with.
-    fileprivate func passesParts(from input: BodyEncoding) -> Bool {
+    /// Whether parts of a body pass one by one into another one, with the names that they came with. It looks through the whole plan.
+    internal func passesParts(from input: BodyEncoding) -> Bool {
         input == .multipart && output == .multipart && streams(from: input)
     }
 
@@ -181,7 +181,8 @@ extension ConversionPlan {
         // The written form of a tree is held whole up to 8 MiB, and may be three times its text.
         guard streams(from: input) || input.hasFiles else { return limits.tree > 2 * 1024 * 1024 }
         return changesImages || output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
-            || OutputBound.structure(of: self, from: input, count: OutputBound.allowed(by: self, from: input))
+            || OutputBound.structure(
+                of: self, from: input, count: OutputBound.allowed(by: self, from: input), passes: passesParts(from: input))
                 > OutputBound.worthwhile(for: 0)
     }
 

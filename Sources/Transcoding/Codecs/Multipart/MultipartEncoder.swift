@@ -4,7 +4,7 @@ extension Multipart {
     /// Writes fields and files as multipart/form-data (RFC 7578), in the order they come.
     ///
     /// Names and filenames are written as `NameQuoting` says of the dialect: a quotation mark as `%22` or `\"`, CR as `%0D`, LF as
-    /// `%0A`, and in names each line end as CRLF; a backslash as two, which those read as one who know escapes. A receiver
+    /// `%0A`, and in names each line end as CRLF; a backslash as itself, or as two to servers that read two as one. A receiver
     /// that doesn't decode these sees them as they are. A filename that isn't ASCII is written as `filename*` too (RFC 8187),
     /// for those who read only that in UTF-8; the dialects `afnetworking`, `alamofire` and `whatwg` write what those do, who
     /// don't. A name with another control character is refused; so is one that would be written, or read, as another one of the
