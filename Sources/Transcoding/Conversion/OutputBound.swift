@@ -30,7 +30,8 @@ extension Conversion {
     /// length is known, where it has at most `short`, or its beginning lets expect so many.
     package func mayOutgrowBound(ofBody length: Int, short: Int) -> Bool {
         guard padding != nil, !OutputBound.limitsFields(of: inputEncoding),
-            OutputBound.structure(of: plan, from: inputEncoding, count: 1, passes: passesParts) > 0 || !plan.map.rename.isEmpty
+            OutputBound.structure(of: plan, from: inputEncoding, count: 1, passes: passesParts) > 0
+                || !plan.map.rename.isEmpty
         else { return false }
         return length <= short || OutputBound.expectsMany(self, length: length)
     }
@@ -182,7 +183,8 @@ extension ConversionPlan {
         guard streams(from: input) || input.hasFiles else { return limits.tree > 2 * 1024 * 1024 }
         return changesImages || output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
             || OutputBound.structure(
-                of: self, from: input, count: OutputBound.allowed(by: self, from: input), passes: passesParts(from: input))
+                of: self, from: input, count: OutputBound.allowed(by: self, from: input),
+                passes: passesParts(from: input))
                 > OutputBound.worthwhile(for: 0)
     }
 
