@@ -106,7 +106,7 @@ extension KnownField {
         switch self {
         case .host, .contentLength, .transferEncoding, .authorization, .cookie, .setCookie, .contentType,
             .contentEncoding, .contentRange, .via, .forwarded, .xForwardedFor, .xForwardedProto, .xForwardedHost,
-            .xForwardedPort, .xRealIP, .xRequestID, .recastVerified:
+            .xForwardedPort, .xRealIP, .xRequestID, .recastVerified, .recastReplay:
             true
         default: false
         }

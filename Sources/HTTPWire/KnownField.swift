@@ -18,8 +18,8 @@ public enum KnownField: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable
     // Forwarding and tracing.
     case via, forwarded, xForwardedFor, xForwardedProto, xForwardedHost, xForwardedPort, xRealIP, xRequestID
     case traceparent, tracestate
-    // Whose webhook it is, as we say it to the upstream.
-    case recastVerified
+    // What we say to the upstream: whose webhook it is, and of which request it is a replay.
+    case recastVerified, recastReplay
 
     /// The usual spelling, for writing; empty for `other`.
     public var name: StaticString {
@@ -85,6 +85,7 @@ public enum KnownField: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable
         case .xRealIP: "X-Real-IP"
         case .xRequestID: "X-Request-ID"
         case .recastVerified: "Recast-Verified"
+        case .recastReplay: "Recast-Replay"
         case .traceparent: "traceparent"
         case .tracestate: "tracestate"
         }
@@ -201,6 +202,7 @@ extension KnownField {
             case UInt8(ascii: "c"): return name[1] | 0x20 == UInt8(ascii: "o") ? .contentRange : .cacheControl
             case UInt8(ascii: "i"): return .ifNoneMatch
             case UInt8(ascii: "l"): return .lastModified
+            case UInt8(ascii: "r"): return .recastReplay
             default: return .other
             }
         case 14:

@@ -126,7 +126,7 @@ extension KnownField {
         switch self {
         case .contentLength, .transferEncoding, .contentType, .contentEncoding, .contentRange, .keepAlive,
             .proxyConnection, .http2Settings, .proxyAuthorization, .xForwardedFor, .xForwardedProto, .xForwardedHost,
-            .xForwardedPort, .xRealIP, .xRequestID, .recastVerified:
+            .xForwardedPort, .xRealIP, .xRequestID, .recastVerified, .recastReplay:
             true
         default: false
         }

@@ -108,6 +108,23 @@ public struct SettingsFile: Sendable {
         self.init(section, context)
     }
 
+    /// Those of `substitutions` that routes write into what they send.
+    private static func foreignValues(
+        _ routes: [Route], _ effective: [[EffectiveValue]], _ substitutions: [EffectiveValue.Secret]
+    ) -> [String] {
+        guard !substitutions.isEmpty else { return [] }
+        let rules = effective.joined().filter { value in
+            value.key.split(separator: ".").contains { $0 == "headers" || $0 == "rewrite" }
+        }
+        .map { value in substitutions.reduce(value) { $0.without($1) }.value }
+        // What maps set is recorded by its place alone.
+        let mapped = routes.flatMap(\.mappedTexts)
+        return substitutions.filter { secret in
+            rules.contains { $0.contains(secret.reference) } || mapped.contains { $0.contains(secret.text) }
+        }
+        .map(\.text)
+    }
+
     /// The end of a message that there is no route of that name: a guess, or all that there are.
     public func hint(forRoute name: String) -> String {
         NearestWord.hint(for: name, among: settings.routes.map(\.name))
@@ -204,6 +221,7 @@ public struct SettingsFile: Sendable {
         settings.images = images
         settings.lifecycle = lifecycle
         settings.admin = admin
+        settings.foreignValues = Self.foreignValues(settings.routes, effectiveOfRoutes, substitutions)
         var adminPosition = SettingsNode.Position(line: 1, column: 1)
         if case .line(let line)? = adminLine { adminPosition.line = line }
         noteFinder = SettingsNotes(

@@ -151,6 +151,9 @@ package struct MessageSigner: Sendable {
         return names + (scheme.headers.first.map { [$0] } ?? [])
     }
 
+    /// The field that has the signature.
+    package var signatureName: String? { scheme.headers.first }
+
     /// The fields, in the order in which they are written. Throws where the content can't be read in the way that it is signed.
     package func sign(_ message: Message, _ content: Span<UInt8>) throws(SignatureFault) -> [(
         name: String, value: String

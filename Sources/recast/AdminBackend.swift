@@ -25,7 +25,7 @@ final class AdminBackend {
             settings: { self.settings }, explain: { self.explain($0) },
             adopted: { if let file = self.reread.take() { self.file = file } },
             tryOut: { Trial.answer($0, in: self.file) }, learn: { Learning.answer($0, $1, in: self.file) },
-            options: { Trial.options })
+            options: { Trial.options }, hint: { NearestWord.hint(for: $0, among: $1) })
     }
 
     private var settings: AdminServices.Settings {

@@ -379,7 +379,7 @@ class ConsoleTests(ConsoleTestCase):
             ({"target": "/plain/other?seen=a***b&token=***"}, f"/plain/other?seen=a{secret}b&token={secret}"),
             ({"target": "/plain/reset/***/more?token=***"}, None), ({"target": "/plain/reset/***"}, f"/plain/reset/{secret}"),
             ({"target": "/plain?x=***"}, None), ({"method": "P***"}, None), ({"body": "see *** more"}, None),
-            ({"base64": base64.b64encode(b"see *** more").decode()}, None),
+            ({"body": None, "base64": base64.b64encode(b"see *** more").decode()}, None),
         ]:
             with self.subTest(change=change):
                 count = len(self.upstream.requests)

@@ -5,7 +5,7 @@ package import Octets
 private enum RemovedFields {
     /// What the head that goes on says itself.
     static let always: KnownFieldSet = [
-        .host, .contentLength, .transferEncoding, .expect, .xRequestID, .recastVerified,
+        .host, .contentLength, .transferEncoding, .expect, .xRequestID, .recastVerified, .recastReplay,
     ]
     static let trace: KnownFieldSet = [.traceparent, .tracestate]
     static let forwarded: KnownFieldSet = [
@@ -59,7 +59,7 @@ extension PassedFields {
         processedRequest head: borrowing MessageHead, by rule: ForwardingRule, isConverted: Bool,
         convertsResponses: Bool
     ) {
-        var removed: KnownFieldSet = [.recastVerified, .xRequestID]
+        var removed: KnownFieldSet = [.recastVerified, .recastReplay, .xRequestID]
         if isConverted { removed.formUnion(RemovedFields.ofOldBytes) }
         if convertsResponses { removed.formUnion(RemovedFields.aboutResponseBytes) }
         self.init(removing: removed, passesUnderscores: rule.underscores == .pass)

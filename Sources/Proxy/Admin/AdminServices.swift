@@ -73,6 +73,8 @@ public struct AdminServices {
     public var learn: (_ route: String, _ bodies: [Body]) -> Explanation
     /// What a conversion can say, as an object in JSON.
     public var options: () -> String
+    /// The end of a message about a word that isn't one of those that are known: what may be meant.
+    public var hint: (_ word: String, _ known: [String]) -> String
 
     public init(
         settings: @escaping () -> Settings, explain: @escaping (Sample) -> Explanation,
@@ -82,7 +84,8 @@ public struct AdminServices {
         },
         learn: @escaping (String, [Body]) -> Explanation = { _, _ in .init(status: 501, text: "nothing is learnt here")
         },
-        options: @escaping () -> String = { "{\"encodings\":[]}\n" }
+        options: @escaping () -> String = { "{\"encodings\":[]}\n" },
+        hint: @escaping (String, [String]) -> String = { "known are \($1.joined(separator: ", "))" }
     ) {
         self.settings = settings
         self.explain = explain
@@ -90,5 +93,6 @@ public struct AdminServices {
         self.tryOut = tryOut
         self.learn = learn
         self.options = options
+        self.hint = hint
     }
 }

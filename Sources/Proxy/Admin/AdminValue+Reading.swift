@@ -2,7 +2,7 @@ internal import Octets
 internal import Transcoding
 
 extension AdminValue {
-    /// Reads a document of JSON. Numbers come as their text.
+    /// Reads a document of JSON. Numbers come as they are written.
     init(json bytes: [UInt8]) throws(ConversionError) {
         var limits = Limits()
         limits.body = AdminConnection.bodyLimit
@@ -64,7 +64,7 @@ private struct AdminValueBuilder: EventSink, ~Copyable {
         add(.text(String(decoding: text, as: UTF8.self)))
         text.removeAll(keepingCapacity: true)
     }
-    mutating func number(_ text: Span<UInt8>) { add(.text(text.lossyString())) }
+    mutating func number(_ text: Span<UInt8>) { add(.document(text.copied())) }
     mutating func bool(_ value: Bool) { add(.bool(value)) }
     mutating func null() { add(.none) }
     // JSON has no files.

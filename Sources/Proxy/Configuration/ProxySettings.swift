@@ -29,6 +29,9 @@ public struct ProxySettings: Sendable {
     public var images = ImageSettings()
     public var lifecycle = LifecycleSettings()
     public var admin = AdminSettings()
+    /// What rules of heads, targets and fields hold that doesn't stand in the settings themselves, but comes from variables and files:
+    /// nobody is shown it.
+    public var foreignValues: [String] = []
 
     public init(listen: [ListenAddress], workers: Int, upstreams: [UpstreamSettings], routes: [Route]) {
         self.listen = listen

@@ -142,10 +142,16 @@ extension AdminServer {
         guard replays < Self.replayLimit else {
             return respond(.fault(503, "\(Self.replayLimit) requests are being sent again already"))
         }
-        findExchange(document["id"]?.text, control, respond) { [weak self, weak control] kept in
+        let order: ReplayOrder
+        do throws(ReplayFault) {
+            order = try ReplayOrder(document, hint: services.hint)
+        } catch {
+            return respond(.fault(error.status, error.reason))
+        }
+        findExchange(order.id, control, respond) { [weak self, weak control] kept in
             guard let self, let control else { return }
             do throws(ReplayFault) {
-                try send(kept, document["edit"], control, respond)
+                try send(kept, order.edit, control, respond)
             } catch {
                 respond(.fault(error.status, error.reason))
             }
@@ -153,14 +159,14 @@ extension AdminServer {
     }
 
     private func send(
-        _ kept: KeptExchange, _ edit: AdminValue?, _ control: ServerControl,
+        _ kept: KeptExchange, _ edit: ReplayOrder.Edit?, _ control: ServerControl,
         _ respond: @escaping (AdminResponse) -> Void
     ) throws(ReplayFault) {
         guard var request = ReplayedRequest(kept) else {
             throw ReplayFault(status: 409, reason: kept.obstacle ?? "the request's head can't be read")
         }
         var isBodyEdited = false
-        if let edit, case .object = edit {
+        if let edit {
             let mask = kept.widened(mask)
             let (messages, secrets) = kept.shown(mask)
             isBodyEdited = try request.apply(edit, mask: mask, shown: messages[0], secrets: secrets)

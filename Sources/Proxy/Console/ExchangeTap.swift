@@ -385,6 +385,13 @@ extension Exchange {
         if let tap = takeTap() { worker.history.drop(tap) }
     }
 
+    /// Tells the upstream that the request is a replay, and of which one: a client's own word for that doesn't go on.
+    @inline(never)
+    func appendReplayMark(to output: inout OutputBuffer) {
+        guard tap?.with({ $0.original != nil }) == true, let value = request.copied(.recastReplay) else { return }
+        HeadWriter.clean(ReplayedRequest.mark, value.span, into: &output)
+    }
+
     /// Keeps content that has come, before it is taken: that may be the exchange's end, and of what is refused it is of interest most.
     @inline(never)
     func tapContent(_ content: Span<UInt8>) { tap?.with { $0.came(content) } }
@@ -445,4 +452,11 @@ extension Exchange {
 
     /// We answer with a problem.
     func tapRefused(_ code: String) { tap?.with { $0.code = code } }
+}
+
+extension MessageHead {
+    fileprivate func copied(_ field: KnownField) -> [UInt8]? {
+        guard let line = first(field) else { return nil }
+        return value(line).copied()
+    }
 }

@@ -19,6 +19,8 @@ struct KeptExchange: Sendable {
     let peer: ReplayPeer
     /// Names that a rule gives to fields of which the settings mask the old ones.
     private let renamed: [(from: String, to: String)]
+    /// Fields whose values are the whole body of the client's request, of the upstream's, and so on.
+    private let bodyFields: [[String]]
     private let hasConversion: Bool
     private let convertsResponse: Bool
 
@@ -42,7 +44,8 @@ struct KeptExchange: Sendable {
             address: origin.map { SocketAddress($0.peer) }, port: origin?.port ?? 0, isSecure: origin?.isSecure ?? false
         )
         let plans = [tap.route?.conversion?.plan] + (tap.route?.responseRules?.rules.map { $0.conversion?.plan } ?? [])
-        renamed = plans.compactMap { $0 }.flatMap(\.map.rename).map { ("\($0.from)", "\($0.to)") }
+        renamed = plans.compactMap { $0 }.flatMap(\.map.rename).map { ("\($0.from)", $0.to.lastKey ?? "\($0.to)") }
+        bodyFields = Self.bodyFields(of: tap)
         hasConversion = tap.facts.convertsRequest
         convertsResponse = tap.facts.convertsResponse
     }
@@ -62,20 +65,43 @@ struct KeptExchange: Sendable {
         return nil
     }
 
-    /// The mask with names that rules give to what it masks.
+    private static func bodyFields(of tap: ExchangeTap) -> [[String]] {
+        func isText(_ encoding: BodyEncoding?) -> Bool { encoding == .text || encoding == .raw }
+        var fields: [[String]] = [[], [], [], []]
+        if let plan = tap.route?.conversion?.plan, tap.facts.convertsRequest {
+            if isText(tap.facts.record.input), let name = plan.inputField { fields[0].append(name) }
+            if isText(tap.facts.record.output), let name = plan.outputField { fields[1].append(name) }
+        }
+        guard tap.facts.convertsResponse else { return fields }
+        for plan in (tap.route?.responseRules?.rules ?? []).compactMap({ $0.conversion?.plan }) {
+            if isText(tap.facts.responseInput), let name = plan.inputField { fields[2].append(name) }
+            if isText(tap.facts.responseOutput), let name = plan.outputField { fields[3].append(name) }
+        }
+        return fields
+    }
+
+    /// The mask with names that rules give to what it masks, and with fields that the settings say to be secret.
     func widened(_ mask: NameMask) -> NameMask {
-        mask.adding(renamed.filter { mask.holds($0.from) && !mask.holds($0.to) }.map(\.to))
+        mask.adding(renamed.filter { mask.holds($0.from) && !mask.holds($0.to) }.map(\.to), fields: facts.secretFields)
     }
 
     /// Its four messages as they are shown, and the values that are hidden in all of them. `mask` is widened.
-    func shown(_ mask: NameMask) -> (messages: [ShownMessage], secrets: [[UInt8]]) {
-        var messages = [fromClient, toUpstream, fromUpstream, toClient].map { ShownMessage($0, mask) }
-        var secrets = Secrets.sorted(messages.flatMap(\.secrets))
+    func shown(_ mask: NameMask) -> (messages: [ShownMessage], secrets: Secrets) {
+        let copies = [fromClient, toUpstream, fromUpstream, toClient]
+        var messages = zip(copies, bodyFields).map { message, fields in
+            ShownMessage(message, mask, isOneValue: fields.contains { mask.holds($0) })
+        }
+        let known = mask.isEmpty ? [] : facts.known.map { Array($0.utf8) }
+        let values = Set(messages.flatMap(\.secrets)).filter { $0.count >= Secrets.shortest }
+        let secrets: Secrets
         let count = messages.reduce(0) { $0 + $1.count }
-        if secrets.count * count > Secrets.workLimit {
+        if values.count * count > Secrets.workLimit {
             // Bodies that nobody can look through in time are not shown, heads are.
             for index in messages.indices { messages[index].hideBody() }
-            secrets = Secrets.sorted(Array(secrets.prefix(Secrets.headLimit)) + messages[0].headSecrets)
+            let longest = values.sorted { $0.count > $1.count }.prefix(Secrets.headLimit)
+            secrets = Secrets(known + longest + messages[0].headSecrets)
+        } else {
+            secrets = Secrets(known + values)
         }
         for index in messages.indices { messages[index].hide(secrets) }
         return (messages, secrets)
@@ -137,5 +163,15 @@ struct KeptExchange: Sendable {
     /// A command that sends the same request.
     private func curl(_ request: ShownMessage) -> String? {
         fromClient.hasHead ? request.curl(isSecure: peer.isSecure, port: peer.port) : nil
+    }
+}
+
+extension FieldPath {
+    /// The last name in it: what of it is spelled alike in all encodings.
+    fileprivate var lastKey: String? {
+        for segment in segments.reversed() {
+            if case .key(let name) = segment { return String(decoding: name, as: UTF8.self) }
+        }
+        return nil
     }
 }

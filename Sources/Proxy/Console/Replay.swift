@@ -40,28 +40,33 @@ struct ReplayedRequest {
         body = kept.fromClient.body
     }
 
-    /// Puts in what was edited: of the members of `edit` those that are there. What came as it is shown is what it was, and nothing else
+    /// Puts in what was edited. What came as it is shown is what it was, and nothing else
     /// may hold what stands for masked values: it would go out as that.
     ///
     /// - Parameters:
+    ///   - edit: what was edited.
     ///   - shown: the request as it is shown.
     ///   - secrets: the values that are hidden in it.
     /// - Returns: whether it brings a body: one that is left as it is shown is what is kept, though that may be the beginning alone.
     /// - Throws: why it can't be sent.
     mutating func apply(
-        _ edit: AdminValue, mask: NameMask, shown: ShownMessage, secrets: [[UInt8]]
+        _ edit: ReplayOrder.Edit, mask: NameMask, shown: ShownMessage, secrets: Secrets
     ) throws(ReplayFault) -> Bool {
         let line = shown.shownHead.line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        if let text = edit["method"]?.text {
+        if let text = edit.method {
             method = try Self.unmasked(text, [(line.first ?? "", method)], mask: mask, what: "the method")
         }
-        if let text = edit["target"]?.text, text != line.dropFirst().dropLast().joined(separator: " ") {
+        if let text = edit.target, text.utf8.contains(where: { $0 <= ASCII.space || $0 == 0x7F }) {
+            throw ReplayFault(
+                status: 400, reason: "the target has a space or a control character in it: write it with %20")
+        }
+        if let text = edit.target, text != line.dropFirst().dropLast().joined(separator: " ") {
             target = try Self.unmasked(target: Array(text.utf8), known: target, mask: mask, secrets)
         }
-        if let list = edit["fields"]?.elements {
+        if let list = edit.fields {
             fields = try Self.unmasked(fields: list, fields, shown.shownHead.fields, mask: mask)
         }
-        let (text, base64) = (edit["body"]?.text, edit["base64"]?.text)
+        let (text, base64) = (edit.body, edit.base64)
         guard text != nil || base64 != nil else { return false }
         if shown.isBody(text, base64: base64) { return true }
         if let base64 {
@@ -71,8 +76,10 @@ struct ReplayedRequest {
             body = bytes
         } else if let text {
             body = Array(text.utf8)
+            // It was shown without its coding, and is sent so.
+            fields.removeAll { String(decoding: $0.name, as: UTF8.self).lowercased() == "content-encoding" }
         }
-        if !mask.isEmpty, Self.holdsReplacement(body) {
+        if !mask.isEmpty, Secrets.holdsReplacement(body) {
             throw ReplayFault(
                 status: 409,
                 reason:
@@ -80,10 +87,6 @@ struct ReplayedRequest {
             )
         }
         return true
-    }
-
-    private static func holdsReplacement(_ bytes: [UInt8]) -> Bool {
-        Secrets.hide([Array("\(NameMask.replacement)".utf8)], in: bytes).count > 0
     }
 
     /// A value as it is shown, and as it is.
@@ -101,7 +104,7 @@ struct ReplayedRequest {
         let same = known.filter { $0.shown == text }
         if let first = same.first, same.allSatisfy({ $0.value == first.value }) { return first.value }
         let bytes = Array(text.utf8)
-        guard !mask.isEmpty, holdsReplacement(bytes) else { return bytes }
+        guard !mask.isEmpty, Secrets.holdsReplacement(bytes) else { return bytes }
         let why = same.isEmpty ? "stands for a masked value, and was not shown so" : "stands for several masked values"
         throw ReplayFault(
             status: 409, reason: "\(what) holds \(NameMask.replacement), which \(why): write the value there")
@@ -127,39 +130,33 @@ struct ReplayedRequest {
 
     /// The fields of `list`, in which values that were shown masked are what they were.
     private static func unmasked(
-        fields list: [AdminValue], _ old: [(name: [UInt8], value: [UInt8])], _ shown: [ShownHead.Field], mask: NameMask
+        fields list: [(name: String, value: String)], _ old: [(name: [UInt8], value: [UInt8])],
+        _ shown: [ShownHead.Field], mask: NameMask
     ) throws(ReplayFault) -> [(name: [UInt8], value: [UInt8])] {
         // Both have a field for each line of the head.
         var known: [String: [Known]] = [:]
         for (field, shown) in zip(old, shown) {
             known[shown.name.lowercased(), default: []].append((shown.value, field.value))
         }
-        var names: [[UInt8]] = []
-        var edited: [(name: String, text: String)] = []
-        for field in list {
-            guard let name = field["name"]?.text, let value = field["value"]?.text else {
-                throw ReplayFault(status: 400, reason: "a field has a name and a value")
-            }
-            names.append(Array(name.utf8))
-            edited.append((name.lowercased(), value))
-        }
+        let edited = list.map { (name: $0.name.lowercased(), text: $0.value) }
         let values = try unmasked(edited, known, mask: mask, what: "a field")
-        return zip(names, values).map { (name: $0, value: $1) }
+        return zip(list, values).map { (name: Array($0.name.utf8), value: $1) }
     }
 
     /// A target whose path and parameters that were shown masked are what they were.
     private static func unmasked(
-        target: [UInt8], known: [UInt8], mask: NameMask, _ secrets: [[UInt8]]
+        target: [UInt8], known: [UInt8], mask: NameMask, _ secrets: Secrets
     ) throws(ReplayFault) -> [UInt8] {
         let mark = UInt8(ascii: "?")
         func hidden(_ bytes: [UInt8]) -> String {
-            String(decoding: Secrets.hide(secrets, in: bytes).bytes, as: UTF8.self)
+            String(decoding: secrets.hide(in: bytes).bytes, as: UTF8.self)
         }
         func name(_ parameter: [UInt8]) -> [UInt8] { Array(parameter.prefix { $0 != UInt8(ascii: "=") }) }
         let oldPath = Array(known.prefix { $0 != mark })
         let newPath = Array(target.prefix { $0 != mark })
         let path = try unmasked(
-            String(decoding: newPath, as: UTF8.self), [(hidden(oldPath), oldPath)], mask: mask, what: "the path")
+            String(decoding: newPath, as: UTF8.self), [(hidden(BodyMask.address(mask, oldPath).output), oldPath)],
+            mask: mask, what: "the path")
         guard newPath.count < target.count else { return path }
         // Each parameter as it is shown by itself: what was hidden across two of them is given back by neither.
         var old: [[UInt8]: [Known]] = [:]

@@ -59,6 +59,10 @@ struct ExchangeFacts: Sendable {
     private let time: UInt64
     let client: String?
     private let original: String?
+    /// Values that the settings have from elsewhere.
+    let known: [String]
+    /// Fields of heads that the settings say to hold what gives access.
+    let secretFields: [String]
 
     init(_ tap: ExchangeTap, of worker: Int) {
         self.worker = worker
@@ -86,6 +90,8 @@ struct ExchangeFacts: Sendable {
             return text.span.lossyString()
         }
         original = tap.original
+        self.known = tap.snapshot?.settings.foreignValues ?? []
+        secretFields = tap.route?.secretFields ?? []
     }
 
     /// The start line of the answer.
@@ -99,10 +105,14 @@ struct ExchangeFacts: Sendable {
     /// By which the console knows it.
     var id: String { "\(worker)-\(number)" }
 
-    /// The members of a summary, in which `secrets` are hidden, too.
-    func members(_ mask: NameMask, hiding secrets: [[UInt8]] = []) -> [(name: String, value: AdminValue)] {
-        var request = ShownHead(head, mask)
-        request.hide(Secrets.sorted(request.values + secrets))
+    /// The members of a summary, in which `secrets` are hidden.
+    ///
+    /// - Parameter secrets: nil: what is masked in the head itself, and values of the settings.
+    func members(_ mask: NameMask, hiding secrets: Secrets? = nil) -> [(name: String, value: AdminValue)] {
+        var request = ShownHead(head, mask.adding([], fields: secretFields))
+        let secrets = secrets ?? Secrets(mask.isEmpty ? [] : request.values + known.map { Array($0.utf8) })
+        request.hide(secrets)
+        let requestID = String(decoding: secrets.hide(in: Array(requestID.utf8)).bytes, as: UTF8.self)
         let words = request.line.split(separator: " ", maxSplits: 1)
         let target = words.count > 1 ? String(words[1].split(separator: " ").dropLast().joined(separator: " ")) : ""
         func optional(_ text: String?) -> AdminValue { text.map(AdminValue.text) ?? .none }
@@ -126,12 +136,16 @@ struct ExchangeFacts: Sendable {
 struct ShownHead {
     struct Field {
         var name: String
-        var value: String
+        /// As it is shown.
+        var bytes: [UInt8]
         var isMasked: Bool
+
+        var value: String { String(decoding: bytes, as: UTF8.self) }
     }
 
-    /// The start line, with the query's values masked.
-    private(set) var line = ""
+    /// The start line, with values of the target masked.
+    var line: String { String(decoding: lineBytes, as: UTF8.self) }
+    private(set) var lineBytes: [UInt8] = []
     private(set) var fields: [Field] = []
     /// Masked values that are long enough to be looked for elsewhere.
     private(set) var values: [[UInt8]] = []
@@ -140,17 +154,19 @@ struct ShownHead {
     init(_ head: [UInt8], _ mask: NameMask) {
         for (index, bytes) in Self.lines(of: head).enumerated() {
             guard index > 0 else {
-                line = startLine(bytes, mask)
+                lineBytes = startLine(bytes, mask)
                 continue
             }
             guard let (name, value) = Self.field(bytes) else { continue }
             let text = String(decoding: name, as: UTF8.self)
-            let isMasked = !value.isEmpty && mask.holds(text)
-            if isMasked { note(value) }
-            fields.append(
-                Field(
-                    name: text, value: isMasked ? "\(NameMask.replacement)" : String(decoding: value, as: UTF8.self),
-                    isMasked: isMasked))
+            if !value.isEmpty, mask.isSecret(field: text) {
+                note(value, of: text.lowercased())
+                fields.append(Field(name: text, bytes: Array("\(NameMask.replacement)".utf8), isMasked: true))
+            } else {
+                let masked = BodyMask.field(mask, value)
+                values += masked.values
+                fields.append(Field(name: text, bytes: masked.output, isMasked: masked.count > 0))
+            }
         }
     }
 
@@ -174,38 +190,44 @@ struct ShownHead {
         return (Array(line[..<colon]), Array(value))
     }
 
-    private mutating func note(_ value: [UInt8]) {
-        if value.count >= BodyMask.telling { values.append(value) }
-        // `Bearer abc`: what follows the scheme is the secret.
-        if let space = value.firstIndex(of: ASCII.space), value.count - space > BodyMask.telling {
-            values.append(Array(value[(space + 1)...]))
+    private mutating func note(_ value: [UInt8], of name: String) {
+        let isQuoted = value.count > 1 && value.first == UInt8(ascii: "\"") && value.last == UInt8(ascii: "\"")
+        if !isQuoted { values.append(value) }
+        // Of cookies each value is a secret; what else stands in a Set-Cookie is none.
+        if name == "cookie" || name == "set-cookie" {
+            let pairs = value.split(separator: UInt8(ascii: ";")).prefix(name == "cookie" ? .max : 1)
+            return values += pairs.compactMap { pair in
+                pair.firstIndex(of: UInt8(ascii: "=")).map { Array(pair[($0 + 1)...]) }
+            }
         }
+        // `Bearer abc`: what follows the scheme is the secret. And so is what stands in quotes.
+        func isSpace(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
+        if let space = value.firstIndex(where: isSpace) { values.append(Array(value[space...].drop(while: isSpace))) }
+        let pieces = value.split(separator: UInt8(ascii: "\""), omittingEmptySubsequences: false)
+        for index in pieces.indices where !index.isMultiple(of: 2) { values.append(Array(pieces[index])) }
     }
 
-    private mutating func startLine(_ bytes: [UInt8], _ mask: NameMask) -> String {
-        guard !mask.isEmpty, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else {
-            return String(decoding: bytes, as: UTF8.self)
+    private mutating func startLine(_ bytes: [UInt8], _ mask: NameMask) -> [UInt8] {
+        // That of a response has no target.
+        guard !mask.isEmpty, !bytes.starts(with: "HTTP/".utf8), let space = bytes.firstIndex(of: ASCII.space) else {
+            return bytes
         }
-        let end = bytes.lastIndex(of: ASCII.space).map { $0 > mark ? $0 : bytes.count } ?? bytes.count
-        let query = BodyMask.query(mask, Array(bytes[(mark + 1)..<end]))
-        values += query.values
-        return String(decoding: bytes[...mark] + query.output + bytes[end...], as: UTF8.self)
+        let end = bytes.lastIndex(of: ASCII.space).map { $0 > space ? $0 : bytes.count } ?? bytes.count
+        let target = BodyMask.address(mask, Array(bytes[(space + 1)..<end]))
+        values += target.values
+        return Array(bytes[...space]) + target.output + bytes[end...]
     }
 
     func value(of name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
 
-    mutating func hide(_ secrets: [[UInt8]]) {
-        line = Self.hidden(line, secrets)
-        for index in fields.indices where !fields[index].isMasked {
-            let value = Self.hidden(fields[index].value, secrets)
-            fields[index].isMasked = value != fields[index].value
-            fields[index].value = value
+    mutating func hide(_ secrets: Secrets) {
+        lineBytes = secrets.hide(in: lineBytes).bytes
+        for index in fields.indices where fields[index].bytes != Array("\(NameMask.replacement)".utf8) {
+            let (bytes, count) = secrets.hide(in: fields[index].bytes)
+            guard count > 0 else { continue }
+            fields[index].isMasked = true
+            fields[index].bytes = bytes
         }
-    }
-
-    private static func hidden(_ text: String, _ secrets: [[UInt8]]) -> String {
-        let (bytes, count) = Secrets.hide(secrets, in: Array(text.utf8))
-        return count == 0 ? text : String(decoding: bytes, as: UTF8.self)
     }
 
     var value: AdminValue {
@@ -213,42 +235,6 @@ struct ShownHead {
             fields.map {
                 .object([("name", .text($0.name)), ("value", .text($0.value)), ("masked", .bool($0.isMasked))])
             })
-    }
-}
-
-/// Values that were masked somewhere, which a rule or the other side may have brought elsewhere.
-enum Secrets {
-    /// Values times bytes to look for them in, at most: a fifth of a second. Who fills a body with fields that are masked must not hold the
-    /// main loop when it is looked at.
-    static let workLimit = 100_000_000
-    /// Values that are looked for in heads then.
-    static let headLimit = 100
-
-    /// The longest first, each once: one may be a part of another, of which else the rest would be left.
-    static func sorted(_ secrets: [[UInt8]]) -> [[UInt8]] { Set(secrets).sorted { $0.count > $1.count } }
-
-    /// - Parameter secrets: as `sorted` gives them.
-    static func hide(_ secrets: [[UInt8]], in bytes: [UInt8]) -> (bytes: [UInt8], count: Int) {
-        var bytes = bytes
-        var count = 0
-        for secret in secrets where bytes.count >= secret.count {
-            var output: [UInt8] = []
-            var at = 0
-            var start = 0
-            while start + secret.count <= bytes.count {
-                guard bytes[start] == secret[0], bytes[start..<start + secret.count].elementsEqual(secret) else {
-                    start += 1
-                    continue
-                }
-                output += bytes[at..<start]
-                output += "\(NameMask.replacement)".utf8
-                count += 1
-                start += secret.count
-                at = start
-            }
-            if at > 0 { bytes = output + bytes[at...] }
-        }
-        return (bytes, count)
     }
 }
 
@@ -339,7 +325,8 @@ struct ShownMessage {
     private var whyHidden = "its names can't be read, so that its values can't be masked"
     private(set) var secrets: [[UInt8]]
 
-    init(_ message: KeptCopy, _ mask: NameMask, type: String? = nil) {
+    /// - Parameter isOneValue: whether the whole body is the value of a field that is masked.
+    init(_ message: KeptCopy, _ mask: NameMask, isOneValue: Bool = false, type: String? = nil) {
         head = ShownHead(message.head, mask)
         size = message.count
         kept = message.body.count
@@ -355,6 +342,12 @@ struct ShownMessage {
             return
         }
         isShownWhole = decoded.isWhole
+        guard !isOneValue else {
+            masked = decoded.bytes.isEmpty ? 0 : 1
+            bytes = masked == 0 ? [] : Array("\(NameMask.replacement)".utf8)
+            secrets.append(decoded.bytes)
+            return
+        }
         let (body, isShown) = BodyMask.apply(mask, to: decoded.bytes, type: self.type, isWhole: decoded.isWhole)
         self.isShown = isShown
         bytes = body.output
@@ -377,9 +370,9 @@ struct ShownMessage {
     }
 
     /// Hides what was masked anywhere in the exchange.
-    mutating func hide(_ secrets: [[UInt8]]) {
+    mutating func hide(_ secrets: Secrets) {
         head.hide(secrets)
-        let (bytes, count) = Secrets.hide(secrets, in: bytes)
+        let (bytes, count) = secrets.hide(in: bytes)
         self.bytes = bytes
         masked += count
     }
@@ -390,24 +383,24 @@ struct ShownMessage {
 
     /// A command that sends it, as a shell reads it; nil where it names no host. What is masked is so there, too.
     func curl(isSecure: Bool, port: Int) -> String? {
-        let words = head.line.split(separator: " ")
+        let words = head.lineBytes.split(separator: ASCII.space)
         guard words.count >= 2 else { return nil }
         let host = head.value(of: "host") ?? (port > 0 ? "127.0.0.1:\(port)" : "localhost")
-        let target = String(words[1])
-        let origin = "\(isSecure ? "https" : "http")://\(host)"
-        let url = target.hasPrefix("/") ? origin + target : target == "*" ? origin : target
-        func quoted(_ text: String) -> String {
-            "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
-        }
+        let target = Array(words[1])
+        let isAny = target.elementsEqual("*".utf8)
+        let origin = Array("\(isSecure ? "https" : "http")://\(host)".utf8)
+        let url = target.first == UInt8(ascii: "/") ? origin + target : isAny ? origin : target
+        func quoted(_ text: String) -> String { Self.quoted(Array(text.utf8)) }
         // With -X HEAD curl would wait for content.
-        let method = words[0] == "HEAD" && size == 0 ? ["--head"] : ["-X", quoted(String(words[0]))]
-        let form = target == "*" ? ["--request-target", quoted(target)] : []
-        var command = ["curl", "--globoff", "--path-as-is"] + method + form + [quoted(url)]
+        let isHead = words[0].elementsEqual("HEAD".utf8) && size == 0
+        let method = isHead ? ["--head"] : ["-X", Self.quoted(Array(words[0]))]
+        let form = isAny ? ["--request-target", quoted("*")] : []
+        var command = ["curl", "--globoff", "--path-as-is"] + method + form + [Self.quoted(url)]
         let own = ["host", "content-length", "transfer-encoding", "connection", "expect"]
         for field in head.fields where !own.contains(field.name.lowercased()) {
             // curl leaves a field out that has no value, unless a semicolon stands in the colon's place.
-            let line = field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
-            command += ["-H", quoted(line)]
+            let line = field.bytes.isEmpty ? Array("\(field.name);".utf8) : Array("\(field.name): ".utf8) + field.bytes
+            command += ["-H", Self.quoted(line)]
         }
         // What curl would add of its own: a colon without a value says no.
         let added = ["Accept", "User-Agent"] + (size > 0 ? ["Content-Type"] : [])
@@ -418,6 +411,23 @@ struct ShownMessage {
             command += text.map { ["--data-raw", quoted($0)] } ?? ["--data-binary", "@body"]
         }
         return command.joined(separator: " ")
+    }
+
+    /// An argument as shells read it. What is no text a shell makes of octal digits: else other bytes would be sent.
+    private static func quoted(_ argument: [UInt8]) -> String {
+        let known = String(validating: argument, as: UTF8.self)
+        var text = ""
+        for byte in known == nil ? argument : [] {
+            switch byte {
+            case 0x80...: text += "\\" + String(byte, radix: 8)
+            case UInt8(ascii: "\\"), UInt8(ascii: "%"):
+                text += String(repeating: Character(Unicode.Scalar(byte)), count: 2)
+            default: text += String(Unicode.Scalar(byte))
+            }
+        }
+        let parts = (known ?? text).split(separator: "'", omittingEmptySubsequences: false)
+        let quoted = "'" + parts.joined(separator: "'\\''") + "'"
+        return known == nil ? "\"$(printf \(quoted))\"" : quoted
     }
 
     /// The body as it is shown, where it is a text.

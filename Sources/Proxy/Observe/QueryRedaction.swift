@@ -71,7 +71,7 @@ enum PathParameters {
 
     /// Where the mark in front of the next parameter at or behind `at` begins, and how long it is: `;`, `%3B` or `%3b`. The end
     /// of the path where there is none.
-    fileprivate static func next(in path: Span<UInt8>, from at: Int) -> (start: Int, mark: Int) {
+    static func next(in path: Span<UInt8>, from at: Int) -> (start: Int, mark: Int) {
         for index in at..<path.count {
             if path[index] == UInt8(ascii: ";") { return (index, 1) }
             guard path[index] == UInt8(ascii: "%"), index + 2 < path.count, path[index + 1] == UInt8(ascii: "3"),
