@@ -31,6 +31,36 @@ struct HostileInputTests {
         #expect(fits.result == "a%5B%5D%5Bbc%5D%5Bd%5D=1&a%5B%5D%5Bbc%5D%5Bd%5D=1")
     }
 
+    @Test(
+        "a decoder of JSON that has failed goes on failing, wherever the fault stands",
+        arguments: [
+            #"{"a":1 x}"#, #"{"abc":tru}"#, #"{"a":"5" tall"}"#, #"{"a":{"b":[1,"#, #"{"a":[1 2]}"#,
+            #"{"a\u0062c":1 x}"#, "x", "",
+        ])
+    func failed(text: String) {
+        let bytes = Array(text.utf8)
+        for size in [1, 3, 100] {
+            var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: Limits())
+            var sink = JSON.Encoder(options: JSON.EncodingOptions())
+            var hasFailed = false
+            for start in stride(from: 0, to: bytes.count, by: size) where !hasFailed {
+                let piece = Array(bytes[start..<min(start + size, bytes.count)])
+                do throws(ConversionError) { _ = try decoder.feed(piece.span, into: &sink) } catch { hasFailed = true }
+            }
+            for _ in 0..<2 {
+                do throws(ConversionError) {
+                    try decoder.finish(into: &sink)
+                    Issue.record("it ends")
+                } catch {}
+                guard hasFailed else { break }
+                do throws(ConversionError) {
+                    _ = try decoder.feed(bytes.span, into: &sink)
+                    Issue.record("it goes on")
+                } catch {}
+            }
+        }
+    }
+
     @Test("lists in lists have their items' names, whatever is open around them")
     func lists() {
         let plan = ConversionPlan(inputs: [.json], output: .xml)

@@ -142,6 +142,8 @@ extension JSON {
                 return consumed
             } catch {
                 state = .failed
+                // A name that lies in this slice can't be told of any more.
+                namePlace = .none
                 throw error
             }
         }
