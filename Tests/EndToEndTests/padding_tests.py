@@ -48,14 +48,53 @@ class PaddingTests(ProxyTestCase):
     def metric(self, name, **labels):
         return Admin(self.admin_port).metrics().sum(name, **labels)
 
-    def upload(self, path="/upload", content=FILE, fields=(), **options):
-        body, media_type = make_multipart([("a", None, b"1"), ("f", "f.bin", content), ("b", None, b"2")])
+    def upload(self, path="/upload", content=FILE, fields=(), boundary="of-a-library-in-the-field", **options):
+        body, media_type = make_multipart([("a", None, b"1"), ("f", "f.bin", content), ("b", None, b"2")], boundary)
         return self.send("POST", path, body, media_type, fields, **options)
 
-    def test_an_upload_has_a_length_and_its_padding_is_an_epilogue(self):
+    def test_an_upload_has_its_exact_length_however_the_client_writes_its_parts(self):
+        """Nothing stands behind the closing delimiter: not all readers take that."""
+        disposition = "Content-Disposition: form-data; "
+        heads = {
+            "browser": (disposition + 'name="a"', disposition + 'name="f"; filename="ü.bin"\r\nContent-Type: x/y'),
+            "curl": (disposition + 'name="a\\"b"', disposition + 'name="f"; filename="a\\"b.bin"\r\nContent-Type: x/y'),
+            ".NET": ("Content-Type: text/plain; charset=utf-8\r\n" + disposition + "name=a",
+                     disposition + "name=f; filename=f.bin; filename*=utf-8''f.bin"),
+            "Java": (disposition + 'name="a"\r\nContent-Type: text/plain; charset=UTF-8\r\nContent-Transfer-Encoding: 8bit',
+                     disposition + 'name="f"; filename="f.bin"\r\nContent-Type: x/y\r\nContent-Transfer-Encoding: binary'),
+            "Ruby": (disposition + 'name="a"', disposition + 'name="f"; filename="f.bin"\r\nContent-Length: 716800\r\nContent-Type: \r\n'
+                     "Content-Transfer-Encoding: binary"),
+            "bare": ("content-disposition:form-data;name=a", "content-disposition:form-data;name=f;filename=f"),
+        }
+        exact = self.metric("recast_transcode_framing_total", mode="length")
+        bytes_before = self.metric("recast_transcode_padding_bytes_total")
+        count = 0
+        for client, (field, file) in heads.items():
+            for boundary, end in (("-" * 24 + "0123456789abcdef", "\r\n"), ("4f2f0d5e5d1a4f0c9d0d9a9c0f1e2d3c", ""), ("b" * 22, "\r\n"), ("b" * 70, "\r\n")):
+                for order in ((field, file, field), (file, file, field), (field, field, file)):
+                    with self.subTest(client=client, boundary=boundary, order=order):
+                        self.upstream.reset()
+                        contents = [FILE if "filename" in head else b"1" for head in order]
+                        body = b"".join(f"--{boundary}\r\n{head}\r\n\r\n".encode() + content + b"\r\n" for head, content in zip(order, contents))
+                        body += f"--{boundary}--{end}".encode()
+                        response = self.send("POST", "/upload", body, f"multipart/form-data; boundary={boundary}")
+                        self.assertEqual(response.status, 200)
+                        count += 1
+                        received = self.upstream.one()
+                        ours = re.search("boundary=(.*)", received.fields.get("content-type"))[1].encode()
+                        self.assertEqual(len(ours), len(boundary))
+                        self.assertNotIn("transfer-encoding", received.fields)
+                        self.assertTrue(received.body.endswith(b"\r\n--" + ours + b"--" + end.encode()), received.body[-200:])
+                        pieces = (b"\r\n" + received.body).split(b"\r\n--" + ours)
+                        self.assertEqual([piece.split(b"\r\n\r\n", 1)[1] for piece in pieces[1:-1]], contents)
+                        self.assertEqual(self.recast.log_entry(response.fields.get("x-request-id"))["framing"], "length")
+        self.assertEqual(self.metric("recast_transcode_framing_total", mode="length"), exact + count)
+        self.assertEqual(self.metric("recast_transcode_padding_bytes_total"), bytes_before)
+
+    def test_under_a_short_boundary_an_upload_has_a_length_and_its_padding_is_an_epilogue(self):
         padded = self.metric("recast_transcode_framing_total", mode="padded")
         bytes_before = self.metric("recast_transcode_padding_bytes_total")
-        self.assertEqual(self.upload().status, 200)
+        self.assertEqual(self.upload(boundary="xYzZY").status, 200)
         received = self.upstream.one()
         self.assertNotIn("transfer-encoding", received.fields)
         boundary = re.search("boundary=(.*)", received.fields.get("content-type"))[1].encode()
@@ -94,7 +133,8 @@ class PaddingTests(ProxyTestCase):
             response = self.upload(path, *arguments, **options)
             return self.recast.log_entry(response.fields.get("x-request-id"))["framing"]
 
-        self.assertEqual(framing("/upload", FILE), "padded")
+        self.assertEqual(framing("/upload", FILE), "length")
+        self.assertEqual(framing("/upload", FILE, boundary="b" * 21), "padded")
         self.assertEqual(framing("/upload", b"short"), "length")
         self.assertEqual(framing("/files", FILE), "padded")
         self.assertEqual(framing("/chunked", FILE), "chunked")
@@ -155,15 +195,27 @@ class PaddingTests(ProxyTestCase):
                 if path == "/sorted":
                     self.assertEqual(len(received.body), len(body))
 
-    def test_an_upload_of_many_files_with_long_names_that_are_written_twice_has_a_length(self):
+    def test_an_upload_of_many_files_with_long_names_has_a_length_however_these_are_spelled(self):
         name = "\u00e4" * 120 + ".txt"
-        body, media_type = make_multipart([(f"f{number}", name, b"x" * 2048) for number in range(600)])
-        self.assertEqual(self.send("POST", "/upload", body, media_type).status, 200)
-        received = self.upstream.one()
-        self.assertNotIn("transfer-encoding", received.fields)
-        self.assertEqual(received.body.count(b"filename*="), 600)
-        self.assertGreater(len(received.body), len(body) + 600 * 700)
-        self.assertLess(len(received.body) - len(received.body.rstrip(b"\r\n")), len(body) / 4)
+        plain, extended = f'filename="{name}"'.encode(), b"filename*=UTF-8''" + b"%C3%A4" * 120 + b".txt"
+        for spelling, boundary, twice in [
+            (plain, "b" * 22, range(1)), (plain + b"; " + extended, "b" * 22, range(600, 601)), (extended, "b" * 22, range(1, 600)),
+            (plain, "b", range(1)), (extended, "b", range(600, 601)),
+        ]:
+            with self.subTest(spelling=spelling, boundary=boundary):
+                self.upstream.reset()
+                body = b"".join(
+                    b'--%s\r\nContent-Disposition: form-data; name="f%d"; %s\r\n\r\n%s\r\n' % (boundary.encode(), number, spelling, b"x" * 2048)
+                    for number in range(600)) + b"--%s--\r\n" % boundary.encode()
+                self.assertEqual(self.send("POST", "/upload", body, f"multipart/form-data; boundary={boundary}").status, 200)
+                received = self.upstream.one()
+                self.assertNotIn("transfer-encoding", received.fields)
+                self.assertEqual(received.body.count(plain), 600)
+                # From where the length is told on there is room for as much as came.
+                self.assertIn(received.body.count(b"; " + extended), twice)
+                padding = len(received.body) - len(received.body.rstrip(b"\r\n")) - 2
+                self.assertEqual(padding > 0, len(boundary) < 22)
+                self.assertLess(padding, len(body) / 3)
 
     def test_what_has_no_length_to_go_by_goes_in_chunks(self):
         body, media_type = make_multipart([("f", "f.bin", FILE)])

@@ -208,7 +208,8 @@ struct NameLimitTests {
     func headers() throws {
         let type = "multipart/form-data; boundary=BOUNDARY"
         let head = "Content-Disposition: form-data; name=\"f\"; filename=\"\u{e4}\""
-        let body = "--b\r\n\(head)\r\nX-Y: 12345\r\n\r\n1\r\n--b--\r\n"
+        let came = "Content-Disposition: form-data; name=\"f\"; filename*=UTF-8''%C3%A4"
+        let body = "--b\r\n\(came)\r\nX-Y: 12345\r\n\r\n1\r\n--b--\r\n"
         let whole = head.utf8.count + 19 + 6 + "X-Y: 12345".utf8.count
         for limit in whole - 1...whole + 1 {
             let plan = plan(.multipart, .multipart) { $0.limits.partHeaderBytes = limit }

@@ -269,7 +269,24 @@ struct OutputBoundTests {
 
     @Test("a plan says whether a body may go out without a length")
     func notes() {
-        #expect(plan(.multipart, .multipart).framingNote?.code == "framing_padded")
+        let changes: [(isPadded: Bool, (inout ConversionPlan) -> Void)] = [
+            (false, { _ in }), (false, { $0.map.rename = [.init(from: path("a"), to: path("b"))] }),
+            (false, { $0.files = [FileRule(path: path("f"), policy: .stream)] }),
+            (false, { ($0.fieldDecoding.dialect, $0.fieldEncoding.dialect) = (.whatwg, .whatwg) }),
+            (true, { ($0.fieldDecoding.dialect, $0.fieldEncoding.dialect) = (.php, .php) }),
+            (true, { $0.fieldEncoding.dialect = .php }), (true, { $0.fieldEncoding.dialect = .rack }),
+            (true, { $0.map.rename = [.init(from: path("a"), to: path("bb"))] }),
+            (true, { $0.map.remove = [path("a")] }),
+            (true, { $0.map.set = [.init(path: path("a"), value: .literal(.string("b")))] }),
+            (true, { $0.files = [FileRule(path: path("f"), policy: .drop)] }),
+            (true, { $0.files = [FileRule(path: path("f"), policy: .stream, filename: .literal("b"))] }),
+            (true, { $0.fieldEncoding.files = .drop }), (true, { $0.fieldDecoding.mixed = .flatten }),
+            (true, { $0.fieldDecoding.invalidUTF8 = .replace }),
+        ]
+        for (index, change) in changes.enumerated() {
+            let note = plan(.multipart, .multipart, change.1).framingNote
+            #expect(note?.code == (change.isPadded ? "framing_padded" : nil), "\(index)")
+        }
         let photo = FileRule(path: path("photo"), policy: .stream, source: .base64)
         #expect(plan(.json, .multipart) { $0.files = [photo] }.framingNote == nil)
         #expect(plan(.form, .multipart).framingNote == nil)

@@ -50,8 +50,10 @@ package struct RequestTranscoder: ~Copyable {
     package private(set) var writesQuery = false
     /// The query that the body has become.
     package private(set) var query: [UInt8] = []
-    /// Whether padding follows the output up to the length that was announced.
+    /// Whether padding follows the output up to the length that was announced, if any is left of that.
     package private(set) var isPadded = false
+    /// Whether the length that was announced is a bound, so that padding is expected.
+    package private(set) var isBound = false
     /// Whether the codings, if there were any, have come to their end: the decoder then has nothing more to do.
     package private(set) var isDecoderSpent = false
     /// The coding that was applied to the body first; nil where there is none.
@@ -410,6 +412,7 @@ package struct RequestTranscoder: ~Copyable {
                 ofBody: coding == nil ? length : conversion.consumedCount, taken: takenCount)
         else { return .chunked }
         padding = conversion.padding
+        isBound = !conversion.hasExactLength
         return .length(takenCount + conversion.outputCount + bound)
     }
 
@@ -468,6 +471,7 @@ package struct RequestTranscoder: ~Copyable {
         readsQuery = false
         writesQuery = false
         isPadded = false
+        isBound = false
         isDecoderSpent = false
         coding = nil
         decoder = nil

@@ -362,7 +362,7 @@ extension Exchange {
         record.framing = isFramed ? "frames" : framing.logName
         guard requestTranscoder.isBegun else { return }
         switch framing {
-        case .length where requestTranscoder.isPadded:
+        case .length where requestTranscoder.isPadded && requestTranscoder.isBound:
             record.framing = "padded"
             worker.counters.framing.padded &+= 1
         case .length: worker.counters.framing.length &+= 1

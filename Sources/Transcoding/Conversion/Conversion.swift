@@ -38,6 +38,9 @@ public final class Conversion {
         set { limit = newValue }
     }
     @safe @exclusivity(unchecked) private var limit: Int
+    /// Whether what `outputBound` has said is the length of the output, and not only a bound.
+    package var hasExactLength: Bool { isExact }
+    @safe @exclusivity(unchecked) internal var isExact = false
     /// Bytes taken so far.
     public var consumedCount: Int { consumed }
     @safe @exclusivity(unchecked) private var consumed = 0
@@ -183,6 +186,7 @@ public final class Conversion {
         }
         self.sources = sources
         consumed = 0
+        isExact = false
         limit = plan.limits.body
         stage = .reading
         do throws(ConversionError) {
@@ -210,6 +214,7 @@ public final class Conversion {
     /// See `Pipeline`.
     internal var isWritingDocument: Bool { pipeline.isWritingDocument() }
     internal func countRest() -> Int? { pipeline.countRest() }
+    internal func fit(length: Int) -> Int? { pipeline.fit(length) }
     /// Whether output should be taken before more input is fed.
     public var isFull: Bool { pipeline.isFull() }
 

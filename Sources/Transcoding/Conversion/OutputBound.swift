@@ -14,6 +14,9 @@ extension Conversion {
     /// and a caller that relied on it has to refuse the body then.
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
+    ///
+    /// Where parts of a multipart body are copied, and nothing that the plan does makes them longer, it is the length: from here on
+    /// each head of a part is written as long as it came.
     public func outputBound(ofBody length: Int) -> Int? { outputBound(ofBody: length, taken: nil) }
 
     /// As above, where `taken` bytes of output were taken; nil: nobody knows. Of a document that is whole and none of which has been taken
@@ -22,6 +25,10 @@ extension Conversion {
         guard length <= OutputBound.longest, padding != nil, !plan.changesImages else { return nil }
         if isWritingDocument, taken == 0, let rest = countRest() { return rest }
         guard !plan.readsOtherCharsets else { return nil }
+        if passesParts, let rest = fit(length: length) {
+            isExact = !plan.leavesOut
+            return rest
+        }
         return OutputBound(self, remaining: max(0, length - consumedCount), length: length).bytes
     }
 
@@ -162,8 +169,10 @@ extension ConversionPlan {
                 code: "framing_chunked", .altered, what: what,
                 effect: "goes out in chunks, which some servers read as an empty body", remedy: remedy)
         }
-        // Other bodies seldom become so long, or are held meanwhile.
-        guard output == .multipart, inputs.contains(.multipart) else { return nil }
+        // Other bodies seldom become so long, or are held meanwhile; and where parts are copied whole their length is that of the input.
+        guard output == .multipart, inputs.contains(.multipart), !keepsLengths(from: .multipart) || leavesOut else {
+            return nil
+        }
         return ConversionNote(
             code: "framing_padded", .altered, what: what,
             effect:
@@ -174,6 +183,30 @@ extension ConversionPlan {
     /// Whether parts of a body pass one by one into another one, with the names that they came with. It looks through the whole plan.
     internal func passesParts(from input: BodyEncoding) -> Bool {
         input == .multipart && output == .multipart && streams(from: input)
+    }
+
+    /// Whether the parts of a body pass, and each is as long in the output as it came, or can be written so: nothing makes them longer.
+    /// Where something is left out, that is missing.
+    internal func keepsLengths(from input: BodyEncoding) -> Bool {
+        guard passesParts(from: input), outputWithoutFiles == nil, !changesImages, !readsOtherCharsets else {
+            return false
+        }
+        let reading = NameQuoting(fieldDecoding.dialect)
+        let writing = NameQuoting(fieldEncoding.dialect)
+        // Rack takes other names for empty ones.
+        guard reading.emptyName != .replaced, writing.emptyName != .replaced,
+            !writing.doublesBackslashes || reading.doublesBackslashes
+        else { return false }
+        return map.rename.allSatisfy { $0.to.length <= $0.from.length } && fieldDecoding.invalidUTF8 == .reject
+            && fieldDecoding.mixed != .flatten && !FileGate(self).wantsTexts
+            && [.stream, .drop, .reject].contains(generalFilePolicy)
+            && files.allSatisfy { [.stream, .drop, .reject].contains($0.policy) && $0.source(from: input) == nil }
+            && fileHeadGrowth(from: input) == 0
+    }
+
+    /// Whether some fields or files are left out.
+    fileprivate var leavesOut: Bool {
+        !map.remove.isEmpty || !map.set.isEmpty || generalFilePolicy == .drop || files.contains { $0.policy == .drop }
     }
 
     /// Whether a long output of a body of `input` may have no bound, or come out while the input does and be of an encoding

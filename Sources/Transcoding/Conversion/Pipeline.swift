@@ -23,6 +23,9 @@ internal protocol Pipeline: ~Copyable {
     /// Where the document is whole, how many bytes are still to be written of it behind those that wait, none of which was taken: all of
     /// it is written once more, and counted. Nil where that can't be told.
     mutating func countRest() -> Int?
+    /// Holds the output to the length that it has if the rest of a body of `length` bytes becomes as long as it is, and returns how many
+    /// bytes follow what has been written; nil where that can't be.
+    mutating func fit(length: Int) -> Int?
     /// The file that is held until other bytes of it were made.
     var hold: FileHold { get set }
 }
@@ -35,6 +38,7 @@ extension Pipeline where Self: ~Copyable {
     }
     internal var isWritingDocument: Bool { false }
     internal mutating func countRest() -> Int? { nil }
+    internal mutating func fit(length: Int) -> Int? { nil }
 }
 
 /// A pipeline as functions, whatever its codecs are.
@@ -56,6 +60,7 @@ internal struct RunningPipeline {
     let filenameGrowth: () -> Int
     let isWritingDocument: () -> Bool
     let countRest: () -> Int?
+    let fit: (_ length: Int) -> Int?
     let holdsFile: () -> Bool
     let takeFile: () -> HeldFile?
     let settleFile: (SettledFile) -> Void
@@ -78,6 +83,7 @@ internal struct RunningPipeline {
         filenameGrowth = { box.pipeline.filenameGrowth }
         isWritingDocument = { box.pipeline.isWritingDocument }
         countRest = { box.pipeline.countRest() }
+        fit = { length in box.pipeline.fit(length: length) }
         holdsFile = { box.pipeline.hold.isWaiting }
         takeFile = { box.pipeline.hold.take() }
         settleFile = { file in box.pipeline.hold.settle(file) }
@@ -158,6 +164,8 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
     private var decoder: Decoder
     private var mapper: FieldMapper<Encoder>
     private let limits: Limits
+    /// Whether what follows a moment is as long in the output as in the input, or can be made so.
+    private let keepsLengths: Bool
     private var sources: [[UInt8]]
     private var isEnding = false
 
@@ -165,9 +173,11 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
         _ decoder: consuming Decoder, _ encoder: consuming Encoder, input: BodyEncoding, plan: ConversionPlan,
         sources: [[UInt8]], observer: ConversionObserver?
     ) {
-        self.decoder = decoder
+        keepsLengths = plan.keepsLengths(from: input)
         self.sources = sources
         mapper = FieldMapper(encoder, plan: plan, input: input, observer: observer)
+        mapper.encoder.restart(boundaryLength: keepsLengths ? decoder.boundaryLength : 0)
+        self.decoder = decoder
         limits = plan.limits
     }
 
@@ -206,7 +216,12 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
         isEnding = false
         try decoder.restart(contentType: contentType, limits: limits)
         mapper.reset()
-        mapper.encoder.restart()
+        mapper.encoder.restart(boundaryLength: keepsLengths ? decoder.boundaryLength : 0)
+    }
+
+    mutating func fit(length: Int) -> Int? {
+        guard keepsLengths, let handed = decoder.handedCount else { return nil }
+        return mapper.encoder.fit(length: length, handed: handed)
     }
 
     var output: OutputBuffer {

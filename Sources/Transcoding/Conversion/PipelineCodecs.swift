@@ -40,9 +40,16 @@ internal protocol PartDecoder: FieldDecoder, PipelineDecoder, ~Copyable {
     mutating func finish<Sink: WholeFieldSink & ~Copyable>(
         wholeInto sink: inout Sink
     ) throws(ConversionError)
+    /// The length of the boundary, where there is one; else 0.
+    var boundaryLength: Int { get }
+    /// How many bytes of the input have been handed on, or passed over; nil where that can't be told.
+    var handedCount: Int? { get }
 }
 
 extension PartDecoder where Self: ~Copyable {
+    internal var boundaryLength: Int { 0 }
+    internal var handedCount: Int? { nil }
+
     internal mutating func feed<Sink: WholeFieldSink & ~Copyable>(
         _ input: Span<UInt8>, wholeInto sink: inout Sink
     ) throws(ConversionError) -> Int {
@@ -165,6 +172,11 @@ internal protocol PartEncoder: FieldSink, PipelineEncoder, ~Copyable {
     mutating func beginPassing(_ input: Span<UInt8>)
     /// Returns what of the input was left there.
     mutating func endPassing() -> Range<Int>
+    /// As `restart`, where parts of a multipart body with a boundary of that length are copied.
+    mutating func restart(boundaryLength: Int)
+    /// Holds the output to the length that it has if the rest of the input becomes as long as it is: how many bytes follow what has been
+    /// written. Nil where that can't be. `handed` of the `length` bytes of the input stand in that.
+    mutating func fit(length: Int, handed: Int) -> Int?
 }
 
 extension PartEncoder where Self: ~Copyable {
@@ -178,6 +190,8 @@ extension PartEncoder where Self: ~Copyable {
         try flattener.drain()
     }
 
+    internal mutating func restart(boundaryLength: Int) { restart() }
+    internal mutating func fit(length: Int, handed: Int) -> Int? { nil }
     internal mutating func beginPassing(_ input: Span<UInt8>) {}
     internal mutating func endPassing() -> Range<Int> { 0..<0 }
 }
@@ -325,6 +339,7 @@ extension Multipart.Encoder: PartEncoder, DirectEncoder {
     }
 
     internal mutating func restart() { resetWithRandomBoundary() }
+    internal mutating func restart(boundaryLength: Int) { resetWithRandomBoundary(length: boundaryLength) }
     internal var contentType: [UInt8] { boundary.contentType() }
 }
 

@@ -27,6 +27,10 @@ public struct PartHead: Sendable {
     /// Whether the name and the filename came with `\"` for quotation marks.
     internal var isNameEscaped = false
     internal var isFilenameEscaped = false
+    /// Whether the filename came in a part that had it as `filename` alone: then it goes out so where it stays a part.
+    internal var isFilenamePlain = false
+    /// Where the head ended in the multipart body that it came in; 0 where it came in none.
+    internal var end = 0
 
     /// A head without a name.
     public init() {}
@@ -107,6 +111,8 @@ public struct PartHead: Sendable {
         isUntyped = false
         isNameEscaped = false
         isFilenameEscaped = false
+        isFilenamePlain = false
+        end = 0
     }
 
     /// Starts a head anew with `name`; everything else is forgotten.
@@ -122,8 +128,10 @@ public struct PartHead: Sendable {
         copy.isFile = isFile
         copy.hasValue = hasValue
         copy.isUntyped = isUntyped
+        copy.end = end
         if hasFilename { copy.setFilename(filename) }
         copy.isFilenameEscaped = isFilenameEscaped
+        copy.isFilenamePlain = isFilenamePlain
         if hasMediaType { copy.setMediaType(mediaType) }
         for index in otherFields.indices { copy.addField(name: otherFieldName(index), value: otherFieldValue(index)) }
         return copy
@@ -144,6 +152,7 @@ public struct PartHead: Sendable {
     public mutating func setFilename(_ filename: Span<UInt8>) {
         filenameRange = appendRange(filename)
         isFilenameEscaped = false
+        isFilenamePlain = false
         isFile = true
     }
 
@@ -177,9 +186,11 @@ extension PartHead {
         setName(copying: name)
         if other.hasFilename { setFilename(other.filename) }
         isFilenameEscaped = other.isFilenameEscaped
+        isFilenamePlain = other.isFilenamePlain
         copyLines(of: other)
         isFile = other.isFile
         hasValue = other.hasValue
         isUntyped = other.isUntyped
+        end = other.end
     }
 }

@@ -5,8 +5,10 @@ internal import Octets
 internal struct BoundarySource {
     private var words: [UInt64] = []
 
-    mutating func next() -> Multipart.Boundary {
+    /// - Parameter length: see `Boundary`.
+    mutating func next(length: Int) -> Multipart.Boundary {
         if words.isEmpty { words = Entropy.words(30) }
-        return Multipart.Boundary(from: [words.removeLast(), words.removeLast(), words.removeLast()])
+        return Multipart.Boundary(
+            from: [words.removeLast(), words.removeLast(), words.removeLast()], length: length)
     }
 }

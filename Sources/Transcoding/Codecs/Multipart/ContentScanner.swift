@@ -25,6 +25,9 @@ internal struct ContentScanner {
     /// How many of those are not content in any case: the line end of the headers at the start of a part.
     private var borrowed = 0
 
+    /// How many bytes of the input taken so far may be content or a delimiter.
+    var heldCount: Int { matched - borrowed }
+
     init(boundary: Multipart.Boundary) {
         delimiter = []
         setBoundary(boundary)

@@ -68,9 +68,13 @@ extension Multipart {
         }
 
         /// A boundary of three words of the system's random numbers, of which it uses 132 bits.
-        internal init(from words: InlineArray<3, UInt64>) {
+        ///
+        /// - Parameter length: how long it is, if that is more than 22 and at most 70: behind as many hyphens as that takes.
+        internal init(from words: InlineArray<3, UInt64>, length: Int = 0) {
+            let hyphens = max(0, min(length, Self.longest) - Self.randomCount)
             var bytes: [UInt8] = []
-            bytes.reserveCapacity(Self.randomCount)
+            bytes.reserveCapacity(hyphens + Self.randomCount)
+            for _ in 0..<hyphens { bytes.append(UInt8(ascii: "-")) }
             for index in 0..<Self.randomCount {
                 let bits = words[index / 8] >> UInt64(index % 8 * 6)
                 bytes.append(Self.alphabet[Int(bits & 63)])
@@ -80,6 +84,8 @@ extension Multipart {
 
         /// The characters of a random one: 128 bits are what it takes.
         private static let randomCount = 22
+        /// RFC 2046 §5.1.1.
+        private static let longest = 70
 
         /// The value for Content-Type: `multipart/form-data; boundary=…`, in quotes where a character asks for them.
         public func contentType() -> [UInt8] {

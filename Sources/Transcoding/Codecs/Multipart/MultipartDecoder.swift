@@ -53,6 +53,8 @@ extension Multipart {
         /// Bytes taken in earlier calls, and before this body where it stands in a part of another one.
         private var consumed = 0
         private var start = 0
+        /// Where the delimiter begins that was read last, behind the line end in front of it.
+        private var delimiterStart = 0
         private(set) var parts = 0
         private var partsBefore = 0
         private var fields = 0
@@ -122,6 +124,7 @@ extension Multipart {
             state = .preamble
             failure = nil
             consumed = 0
+            delimiterStart = 0
             parts = 0
             fields = 0
             search.setBoundary(boundary)
@@ -197,6 +200,7 @@ extension Multipart.Decoder {
                 let start = offset - search.count
                 guard start == lineStart else { throw Multipart.Fault.boundaryInLine.error(offset: start) }
                 hasPreamble = start != emptyLinesEnd
+                delimiterStart = start
                 search.restart()
                 state = .delimiterEnd(.start)
                 return
@@ -262,6 +266,20 @@ extension Multipart.Decoder {
         at = input.count
     }
 
+    /// How much of the body has been handed on, or passed over: up to where a head or a delimiter begins of which not all has come, or
+    /// behind the content so far. Nil where that can't be told: before the first delimiter, and in a content that is decoded.
+    internal var handedCount: Int? {
+        switch state {
+        case .preamble: nil
+        case .delimiterEnd, .headers, .epilogue: delimiterStart
+        // At its start the line end of the head counts as the beginning of a delimiter.
+        case .content: reading == nil ? consumed - scanner.heldCount : nil
+        }
+    }
+
+    /// The length of the boundary.
+    internal var boundaryLength: Int { search.count - 2 }
+
     /// An error with the name of the part at hand, or of the one just read.
     func fault(_ fault: Multipart.Fault, at offset: Int) -> ConversionError {
         fault.error(offset: offset, field: hasHead ? head.name.lossyString() : nil)
@@ -305,6 +323,7 @@ extension Multipart.Decoder {
         }
         scanner.begin()
         state = .content
+        head.end = consumed + at
         guard try beginReading(at: consumed + at) else { return false }
         try sink.beginPart(head)
         return true
@@ -326,6 +345,7 @@ extension Multipart.Decoder {
                 delimiter.span.extracting(range), offset: start + range.lowerBound, isLast: false, into: &sink)
         case .delimiter(let range):
             state = .delimiterEnd(.start)
+            delimiterStart = consumed + at - (scanner.delimiter.count - 2)
             let offset = consumed + at - scanner.delimiter.count - range.count
             return try send(input.extracting(range), offset: offset, isLast: true, into: &sink)
         case .glued: throw fault(.delimiterGlued, at: consumed + at - scanner.delimiter.count + 2)

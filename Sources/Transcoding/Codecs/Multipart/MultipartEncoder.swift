@@ -6,10 +6,10 @@ extension Multipart {
     /// Names and filenames are written as `NameQuoting` says of the dialect: a quotation mark as `%22` or `\"`, CR as `%0D`, LF as
     /// `%0A`, and in names each line end as CRLF; a backslash as itself, or as two to servers that read two as one. A receiver
     /// that doesn't decode these sees them as they are. A filename that isn't ASCII is written as `filename*` too (RFC 8187),
-    /// for those who read only that in UTF-8; the dialects `afnetworking`, `alamofire` and `whatwg` write what those do, who
-    /// don't. A name with another control character is refused; so is one that would be written, or read, as another one of the
-    /// body is, as `"` and `%22`; and where backslashes aren't escaped, one that ends with an unpaired backslash, which receivers would
-    /// take for an escape of the quote.
+    /// for those who read only that in UTF-8, unless it came in a part without; the dialects `afnetworking`, `alamofire` and `whatwg`
+    /// write what those do, who don't. A name with another control character is refused; so is one that would be written, or
+    /// read, as another one of the body is, as `"` and `%22`; and where backslashes aren't escaped, one that ends with an
+    /// unpaired backslash, which receivers would take for an escape of the quote.
     ///
     /// A file has a Content-Type, application/octet-stream where its head names none, unless it came in a part without one; and a
     /// filename, `blob` where its head has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part
@@ -49,6 +49,14 @@ extension Multipart {
         internal private(set) var filenameGrowth = 0
         /// The names that rules give files.
         internal var given = GivenNames()
+        /// How long boundaries are at least: as that of the multipart body that is copied.
+        private var boundaryLength = 0
+        /// Bytes of the body so far.
+        private var written = 0
+        /// Set: the output's length is known already.
+        private var fit: Fit?
+        /// A head on trial.
+        private var trial = OutputBuffer()
 
         /// An encoder of one body under `options` (`files`).
         package init(boundary: Boundary, options: FieldEncodingOptions) {
@@ -66,12 +74,17 @@ extension Multipart {
             base64 = Base64Encoder()
             names.removeAll()
             filenameGrowth = 0
+            written = 0
+            fit = nil
             if !given.isEmpty { given.removeAll() }
             makeOpening()
         }
 
-        /// As above, with a boundary that can't be foreseen.
-        internal mutating func resetWithRandomBoundary() { reset(boundary: boundaries.next()) }
+        /// As above, with a boundary that can't be foreseen, and is as long as `length` where that can be: 22 to 70.
+        internal mutating func resetWithRandomBoundary(length: Int = 0) {
+            boundaryLength = length
+            reset(boundary: boundaries.next(length: length))
+        }
 
         private mutating func makeOpening() {
             opening.removeAll()
@@ -89,28 +102,18 @@ extension Multipart {
             guard head.isFile else {
                 try check(head, withHeaders: true)
                 content = normalizesLineEnds ? .lines(endedWithCR: false) : .verbatim
-                writeName(head)
-                writeHeaders(head)
+                writeHead(head)
                 return
             }
             switch options.files {
             case .stream:
                 try check(head, withHeaders: true)
                 content = .verbatim
-                writeName(head)
-                output.append("; filename=\"")
-                if head.hasFilename {
-                    quoting.write(head.filename, as: .filename, cameEscaped: head.isFilenameEscaped, to: &output)
-                } else {
-                    output.append("blob")
-                }
-                output.append("\"")
-                if writesExtended { writeExtended(head.filename) }
-                writeHeaders(head)
+                writeHead(head)
             case .base64:
                 try check(head, withHeaders: false)
                 content = .base64
-                writeName(head)
+                writeName(head, saving: .nothing)
                 output.append("\r\n\r\n")
             case .drop: content = .dropped
             case .object, .reject: throw Fault.file.error(field: head.name.lossyString())
@@ -120,7 +123,9 @@ extension Multipart {
         package mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
             if passage.isTaken { copyPassed() }
             switch content {
-            case .verbatim: if isLast || !passage.take(piece) { output.append(piece) }
+            case .verbatim:
+                written += piece.count + (isLast ? 2 : 0)
+                if isLast || !passage.take(piece) { output.append(piece) }
             case .lines(let endedWithCR): writeLines(piece, isLast: isLast, endedWithCR: endedWithCR)
             case .base64:
                 base64.encode(piece, into: &output)
@@ -134,7 +139,8 @@ extension Multipart {
         package mutating func finish() throws(ConversionError) {
             output.append("--")
             output.append(boundary.bytes)
-            output.append("--\r\n")
+            output.append("--")
+            if fit?.hasLineEnd(behind: written + boundary.bytes.count + 4) ?? true { output.append("\r\n") }
         }
     }
 }
@@ -184,19 +190,55 @@ extension Multipart.Encoder {
 // MARK: Writing
 
 extension Multipart.Encoder {
-    private mutating func writeName(_ head: borrowing PartHead) {
-        output.append(opening)
-        quoting.write(head.name, as: .name, cameEscaped: head.isNameEscaped, to: &output)
-        output.append("\"")
+    /// Writes the delimiter and the headers of a part that isn't changed, as long as they came where the output's length is known already.
+    private mutating func writeHead(_ head: borrowing PartHead) {
+        let before = output.count
+        if let fit, head.end > 0 { writeFitting(head, fit) } else { write(head, saving: .nothing) }
+        written += output.count - before
     }
 
+    private mutating func write(_ head: borrowing PartHead, saving: Saving) {
+        writeName(head, saving: saving)
+        if head.isFile {
+            output.append(saving < .parameterSpaces ? "; filename=" : ";filename=")
+            if head.hasFilename {
+                let isBare = saving >= .quotes && Self.isBare(head.filename)
+                if !isBare { output.append("\"") }
+                quoting.write(head.filename, as: .filename, cameEscaped: head.isFilenameEscaped, to: &output)
+                if !isBare { output.append("\"") }
+            } else {
+                output.append("\"blob\"")
+            }
+            if writesExtended, !head.isFilenamePlain, saving < .secondFilename { writeExtended(head.filename) }
+        }
+        writeHeaders(head, saving: saving)
+    }
+
+    private mutating func writeName(_ head: borrowing PartHead, saving: Saving) {
+        let isBare = saving >= .quotes && Self.isBare(head.name)
+        if saving < .headerSpaces {
+            output.append(opening)
+        } else {
+            output.append("--")
+            output.append(boundary.bytes)
+            output.append("\r\nContent-Disposition:form-data;")
+            output.append(saving < .parameterSpaces ? " name=" : "name=")
+            if !isBare { output.append("\"") }
+        }
+        quoting.write(head.name, as: .name, cameEscaped: head.isNameEscaped, to: &output)
+        if !isBare { output.append("\"") }
+    }
+
+    /// Whether the text says the same without quotes.
+    private static func isBare(_ text: Span<UInt8>) -> Bool { !text.isEmpty && isToken(text) }
+
     /// Writes the further headers and the empty line.
-    private mutating func writeHeaders(_ head: borrowing PartHead) {
+    private mutating func writeHeaders(_ head: borrowing PartHead, saving: Saving) {
         if !head.mediaType.isEmpty {
-            output.append("\r\nContent-Type: ")
+            output.append(saving < .headerSpaces ? "\r\nContent-Type: " : "\r\nContent-Type:")
             output.append(head.mediaType)
         } else if Self.hasStandardType(head) {
-            output.append("\r\nContent-Type: ")
+            output.append(saving < .headerSpaces ? "\r\nContent-Type: " : "\r\nContent-Type:")
             output.append(Self.standardFileType)
         }
         for index in 0..<head.otherFieldCount {
@@ -204,7 +246,7 @@ extension Multipart.Encoder {
             guard Self.isWritten(name) else { continue }
             output.append("\r\n")
             output.append(name)
-            output.append(": ")
+            output.append(saving < .headerSpaces ? ": " : ":")
             output.append(head.otherFieldValue(index))
         }
         output.append("\r\n\r\n")
@@ -275,6 +317,84 @@ extension Multipart.Encoder {
     }
 }
 
+// Where the parts of a multipart body are copied, the output's length is known before it is there: under a delimiter as long as the
+// client's, each head is written as long as it came. So nothing has to stand behind the closing delimiter, which some readers refuse
+// (docs/decisions/0011).
+extension Multipart.Encoder {
+    /// What the rest of the body has to come to.
+    private struct Fit {
+        /// How many bytes more are written than were taken of the input, behind each head.
+        let lag: Int
+        /// The length of the whole output.
+        let total: Int
+
+        /// Whether the line end of the closing delimiter is written, where `count` bytes stand in front of it. It may be left out
+        /// (RFC 2046 §5.1.1), as it may be at the client.
+        func hasLineEnd(behind count: Int) -> Bool { total - count != 0 && total - count != 1 }
+    }
+
+    /// What is left out of a head that came shorter than it is usually written, in this order, each with those before it.
+    private enum Saving: Int, CaseIterable, Comparable {
+        case nothing
+        /// `filename*`, which says the same as `filename` to whoever reads UTF-8 there.
+        case secondFilename
+        /// The space behind a header's colon.
+        case headerSpaces
+        /// The space behind a semicolon.
+        case parameterSpaces
+        /// The quotes of names that are tokens.
+        case quotes
+
+        static func < (one: Saving, other: Saving) -> Bool { one.rawValue < other.rawValue }
+    }
+
+    /// Spaces at most in front of the value of a Content-Disposition that came longer; what is more is left for the next head.
+    private static let mostSpaces = 256
+
+    /// Holds the output to the length that it has if what follows in the input is as long in the output: heads and contents, the end, and
+    /// what stands behind that. Returns how many bytes follow what has been written; nil where delimiters are not as long as the client's.
+    ///
+    /// - Parameters:
+    ///   - length: bytes of the whole input.
+    ///   - handed: how many of them stand in what has been written, or were left out.
+    internal mutating func fit(length: Int, handed: Int) -> Int? {
+        guard boundary.bytes.count == boundaryLength, handed <= length else { return nil }
+        fit = Fit(lag: written - handed, total: written + length - handed)
+        return length - handed
+    }
+
+    /// Writes a head as long as it came, as far as that can be: what is missing or too many is made up for by the next ones.
+    private mutating func writeFitting(_ head: borrowing PartHead, _ fit: Fit) {
+        let length = head.end + fit.lag - written
+        let growth = filenameGrowth
+        swap(&output, &trial)
+        for saving in Saving.allCases {
+            output.removeAll()
+            filenameGrowth = growth
+            write(head, saving: saving)
+            if output.count <= length { break }
+        }
+        swap(&output, &trial)
+        let limit = limits.map { min($0.partHeaderLine, $0.partHeaderBytes) - trial.count } ?? .max
+        let spaces = max(0, min(length - trial.count, limit, Self.mostSpaces))
+        // In front of the value, behind the first header's colon.
+        let value = boundary.bytes.count + "--\r\nContent-Disposition:".utf8.count
+        output.append(trial, upTo: value)
+        for _ in 0..<spaces { output.append(ASCII.space) }
+        output.append(trial, from: value)
+    }
+}
+
+extension OutputBuffer {
+    // A span of a stored property would hold all of its owner.
+    fileprivate mutating func append(_ other: OutputBuffer, upTo end: Int) {
+        append(other.span.extracting(0..<end))
+    }
+    fileprivate mutating func append(_ other: OutputBuffer, from start: Int) {
+        append(other.span.extracting(start..<other.count))
+    }
+}
+
 // A name grows where it is written: by escapes, by line ends that become two bytes, by being written twice. What our own reader
 // wouldn't take back is refused.
 extension Multipart.Encoder {
@@ -312,7 +432,7 @@ extension Multipart.Encoder {
                 head.hasFilename
                 ? quoting.length(of: head.filename, as: .filename, cameEscaped: head.isFilenameEscaped) : 4
             line += "; filename=\"\"".utf8.count + filename
-            if writesExtended { line += Self.extendedLength(head.filename) }
+            if writesExtended, !head.isFilenamePlain { line += Self.extendedLength(head.filename) }
         }
         guard line <= limits.partHeaderLine else {
             throw .limit(

@@ -12,6 +12,8 @@ internal struct PartDisposition {
     /// Whether the name and the filename had `\"`.
     private(set) var isNameEscaped = false
     private(set) var isFilenameEscaped = false
+    /// Whether there was no `filename*`.
+    private(set) var isFilenamePlain = true
     /// Where in the value the name stands as it was spelled.
     private(set) var spelledName = 0..<0
     /// How names and filenames are read.
@@ -32,7 +34,7 @@ internal struct PartDisposition {
         if !filename.isEmpty { filename.removeAll(keepingCapacity: true) }
         if !others.isEmpty { others.removeAll(keepingCapacity: true) }
         hasFilename = false
-        (isNameEscaped, isFilenameEscaped) = (false, false)
+        (isNameEscaped, isFilenameEscaped, isFilenamePlain) = (false, false, true)
         spelledName = 0..<0
     }
 
@@ -100,7 +102,7 @@ internal struct PartDisposition {
         if hasExtendedFilename {
             swap(&filename, &extendedFilename)
             hasFilename = true
-            isFilenameEscaped = false
+            (isFilenameEscaped, isFilenamePlain) = (false, false)
         }
         guard hasFilename, filenames == .base else { return }
         guard let range = filenames.range(in: filename.span) else { throw .filenameEmpty }

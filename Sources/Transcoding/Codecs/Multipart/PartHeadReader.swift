@@ -53,6 +53,7 @@ internal struct PartHeadReader {
         if disposition.hasFilename { head.setFilename(disposition.filename.span) }
         head.isNameEscaped = disposition.isNameEscaped
         head.isFilenameEscaped = disposition.isFilenameEscaped
+        head.isFilenamePlain = disposition.isFilenamePlain
         if !disposition.others.isEmpty { head.setLostParameters(disposition.others.span) }
         var hasContentType = false
         for field in headers.fields {
