@@ -92,6 +92,7 @@ import Testing
         Body(
             xml, "<p><input name=\"csrf_token\" value=\"secret\"><b>x</b></p>",
             "<p><input name=\"csrf_token\" value=\"***\"><b>x</b></p>"),
+        Body(xml, "<input name=\"token\">secret</input><b>x</b>", "<input name=\"token\">***</input><b>x</b>"),
         Body(xml, "<!-- password=secret --><a/>", "<!-- password=***--><a/>"),
         Body(xml, "<?conf password=\"secret\"?><a/>", "<?conf password=***?><a/>"),
         Body(xml, "<!DOCTYPE r [<!ENTITY p \"secret\">]><r>&p;</r>", "***]><r>&p;</r>"),
@@ -361,7 +362,11 @@ import Testing
 
     @Test(
         "a text of many signs is looked through once, at each depth",
-        arguments: ["a=", "a:", "%3D", "token=", "\"", "[", "<a ", "http://"])
+        arguments: [
+            "a=", "a:", "%3D", "token=", "\"", "[", "<a ", "http://", "<!---->", "<!x>", "<input name=token>",
+            "<token>", "<key>", "--a\n",
+            "token=a&", "\"token\":", "<input name=token></x>",
+        ])
     func manySigns(piece: String) {
         let text = Array(String(repeating: piece, count: 30_000).utf8)
         for (type, before, behind) in [
@@ -375,6 +380,16 @@ import Testing
         let head = ShownHead(
             Array("GET /?a=%25".utf8) + text + Array(" HTTP/1.1\r\nX: %".utf8) + text + Array("\r\n\r\n".utf8), mask)
         #expect(head.fields.count == 1)
+    }
+
+    @Test("of boundaries that are guessed a few are looked behind")
+    func guessedBoundaries() {
+        let chain = (0..<20_000).map { "--\($0)\n--\($0)--" }.joined()
+        for count in [1, 2, 3, 4, 5, 20_000] {
+            let text = count == 20_000 ? chain : (0..<count).map { "--\($0)\n--\($0)--" }.joined()
+            let (masked, isShown) = BodyMask.apply(mask, to: Array((text + "\ntoken=secret").utf8), type: "text/plain")
+            #expect(isShown && String(decoding: masked.output, as: UTF8.self) == text + "\ntoken=***")
+        }
     }
 
     @Test("a name of the settings is masked where it stands alone or at the end of a path")

@@ -15,6 +15,7 @@ extension Route {
         }
         return names
     }
+
     /// The texts that the route's maps write into bodies, and those around what they take from requests.
     package var mappedTexts: [String] {
         var texts: [String] = []

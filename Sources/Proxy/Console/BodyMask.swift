@@ -58,7 +58,7 @@ struct BodyMask {
         }
         if essence.hasPrefix("multipart/") {
             guard depth < deepest, let boundary = parameter("boundary", of: type) else { return (body, false) }
-            body.maskMultipart(boundary: boundary)
+            body.maskMultipart(boundary: boundary, depthAround: depth)
             body.copy(to: bytes.count)
         } else if essence == BodyEncoding.form.mediaType {
             body.pass { $0.maskForm() }
@@ -94,7 +94,9 @@ struct BodyMask {
         case UInt8(ascii: "<"): pass { $0.maskMarkup() }
         case let byte? where Self.isBracket(byte) && isJSON: pass { $0.maskJSON() }
         default:
-            if let boundary = firstBoundary, depth < Self.deepest { pass { $0.maskMultipart(boundary: boundary) } }
+            if let boundary = firstBoundary, depth < Self.deepest {
+                pass { $0.maskMultipart(boundary: boundary, depthAround: $0.depth + 1) }
+            }
             // It may be a form or JSON of another type, or hold one. What is a text in a value has more around its parameters.
             pass { $0.maskJSON(looksInside: $0.depth == 0) }
             pass { $0.maskLines() }
@@ -328,24 +330,16 @@ struct BodyMask {
                 bytes[start..<last].firstIndex {
                     $0 == UInt8(ascii: "&") || inLines && ($0 == ASCII.lineFeed || $0 == ASCII.carriageReturn)
                 } ?? last
-            if let equals = bytes[start..<end].firstIndex(of: UInt8(ascii: "=")) {
-                maskValue(of: start..<equals, equals + 1..<end)
+            let equals = bytes[start..<end].firstIndex(of: UInt8(ascii: "="))
+            if let equals, mask.holds(PlainText(bytes[start..<equals], without: .form).bytes.span) {
+                copy(to: equals + 1)
+                hide(to: end)
             } else {
-                // Tools send JSON with a form's type, and escape it.
-                maskInside(start..<end, .form)
+                // Tools send JSON with a form's type, and escape it: then there is no name.
+                maskInside((equals.map { $0 + 1 } ?? start)..<end, .form)
             }
             start = end + 1
         }
-    }
-
-    /// Masks a value of a form by its name, or what stands in it.
-    private mutating func maskValue(of name: Range<Int>, _ value: Range<Int>) {
-        guard mask.holds(PlainText(bytes[name], without: .form).bytes.span) else {
-            maskInside(value, .form)
-            return
-        }
-        copy(to: value.lowerBound)
-        hide(to: value.upperBound)
     }
 
     /// Masks values by names wherever these stand in a text: in the query or the fragment of an address, behind a `;` or a `,`.
@@ -362,7 +356,12 @@ struct BodyMask {
             let isMasked = mask.holds(PlainText(bytes[name..<equals], without: .form).bytes.span)
             guard isMasked || start >= seen else { continue }
             let end = endOfParameter(start, isOfForm: isOfForm, isFirst: name == 0)
-            maskValue(of: name..<equals, start..<end)
+            if isMasked {
+                copy(to: start)
+                hide(to: end)
+            } else {
+                maskInside(start..<end, .form)
+            }
             seen = end
             start = max(start, at)
         }
@@ -598,20 +597,22 @@ struct BodyMask {
 
     // MARK: Multipart
 
-    private mutating func maskMultipart(boundary: String) {
+    /// - Parameter depthAround: that of what stands around the contents: one more where the boundary is a guess, which is then made of a
+    ///   rest again.
+    private mutating func maskMultipart(boundary: String, depthAround: Int) {
         let delimiter = Array("--\(boundary)".utf8)
         var part = bytes.starts(with: delimiter) ? 0 : find([ASCII.lineFeed] + delimiter, from: 0).map { $0 + 1 }
         // What stands around the parts is no part, and may be anything.
-        maskPiece(to: part ?? bytes.count, type: "", isWhole: isWhole || part != nil, depth: depth)
+        maskPiece(to: part ?? bytes.count, type: "", isWhole: isWhole || part != nil, depth: depthAround)
         while let start = part {
             let head = start + delimiter.count
             if bytes[head...].starts(with: "--".utf8) {
                 copy(to: head + 2)
-                return maskPiece(to: bytes.count, type: "", isWhole: isWhole, depth: depth)
+                return maskPiece(to: bytes.count, type: "", isWhole: isWhole, depth: depthAround)
             }
             copy(to: head)
             let body = endOfHead(head)
-            maskPiece(to: body ?? bytes.count, type: "", isWhole: isWhole || body != nil, depth: depth)
+            maskPiece(to: body ?? bytes.count, type: "", isWhole: isWhole || body != nil, depth: depthAround)
             guard let body else { return }
             let next = endOfPart(from: body, delimiter)
             let end = max(body, next?.content ?? bytes.count)

@@ -7,12 +7,14 @@ extension BodyMask {
         var here = at
         // A property list has the name in an element of its own, in front of the value's.
         var hidesNext = false
+        // Where the last end tags are of elements that may have none, so that each is looked for once.
+        var lastEnds: [[UInt8]: Int] = [:]
         while let open = find(UInt8(ascii: "<"), from: here) {
             maskInside(here..<open, .markup)
             if let end = endOfOther(open) {
                 if let text = textOfOther(open, end) { maskInside(text, nil) }
                 // What entities are nobody looks up.
-                if find(Array("<!ENTITY".utf8), from: open).map({ $0 < end }) == true {
+                if Self.isDeclaration(bytes[open..<end]) {
                     copy(to: open)
                     veil(to: end)
                 }
@@ -36,15 +38,14 @@ extension BodyMask {
             let isNamed = maskAttributes(name.endIndex..<last, ofMasked: isMasked)
             hidesNext = false
             guard let close, isMasked || isNamed, bytes[last - 1] != UInt8(ascii: "/") else { continue }
-            let end = endOfContent(of: element, from: close)
-            // Those of HTML that have no content have no end either.
-            if isWhole, end == bytes.count,
-                Self.emptyElements.contains(String(decoding: element, as: UTF8.self).lowercased())
-            {
-                continue
+            // Those of HTML that have no content have no end either: none of the body's ends is behind them.
+            if isWhole, Self.emptyElements.contains(String(decoding: element, as: UTF8.self).lowercased()) {
+                let last = lastEnds[element] ?? lastEnd(of: element)
+                lastEnds[element] = last
+                if last < close { continue }
             }
             copy(to: close)
-            hide(to: end)
+            hide(to: endOfContent(of: element, from: close))
             here = max(close, at)
         }
         maskInside(here..<bytes.count, .markup)
@@ -53,6 +54,26 @@ extension BodyMask {
     private static let emptyElements: Set<String> = [
         "input", "meta", "img", "link", "param", "source", "embed", "area",
     ]
+
+    /// Where the last end tag of a name begins; -1 where there is none.
+    private func lastEnd(of name: [UInt8]) -> Int {
+        var last = -1
+        var here = 0
+        while let found = find(Array("</".utf8) + name, from: here) {
+            last = found
+            here = found + 1
+        }
+        return last
+    }
+
+    /// Whether it declares entities.
+    private static func isDeclaration(_ tag: ArraySlice<UInt8>) -> Bool {
+        guard tag.starts(with: "<!".utf8), !tag.starts(with: "<!--".utf8), !tag.starts(with: "<![".utf8) else {
+            return false
+        }
+        let mark = "<!ENTITY".utf8
+        return tag.indices.contains { tag[$0] == UInt8(ascii: "<") && tag[$0...].starts(with: mark) }
+    }
 
     /// The text of what stands in a range of markup, without what is none.
     private func textContent(_ range: Range<Int>) -> [UInt8] {

@@ -47,8 +47,6 @@ struct Secrets {
 
     private static let remainders: UInt64 = 61
 
-    var count: Int { values.count }
-
     /// Forms write a space as a plus. Both are taken for one, so that nobody needs to know what is a form.
     private static func folded(_ byte: UInt8) -> UInt8 { byte == ASCII.space ? UInt8(ascii: "+") : byte }
 

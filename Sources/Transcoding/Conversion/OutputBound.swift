@@ -25,7 +25,7 @@ extension Conversion {
         guard length <= OutputBound.longest, padding != nil, !plan.changesImages else { return nil }
         if isWritingDocument, taken == 0, let rest = countRest() { return rest }
         guard !plan.readsOtherCharsets else { return nil }
-        if passesParts, let rest = fit(length: length) {
+        if let rest = fit(length: length) {
             isExact = !plan.leavesOut
             return rest
         }

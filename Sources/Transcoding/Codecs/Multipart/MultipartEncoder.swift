@@ -51,7 +51,7 @@ extension Multipart {
         internal var given = GivenNames()
         /// How long boundaries are at least: as that of the multipart body that is copied.
         private var boundaryLength = 0
-        /// Bytes of the body so far.
+        /// Bytes of the body so far, where all of it are parts that pass.
         private var written = 0
         /// Set: the output's length is known already.
         private var fit: Fit?
