@@ -367,19 +367,26 @@ static inline bool have_one_name(const struct recast_components *of, const struc
     return memcmp(left, right, (size_t)one->name_count) == 0;
 }
 
-/* Goes down from the first element and from another one to the first text of each, and returns the other's; NULL where what they
-   begin with isn't the same. */
-static const struct recast_node *first_text(const struct recast_components *of, const struct recast_node *one,
-                                            const struct recast_node *other) {
-    for (;;) {
-        if (one->kind != other->kind) return NULL;
-        if (!is_container(one)) return one->kind == recast_node_null ? NULL : other;
+/* The first text of an element; NULL where it begins with none. */
+static inline const struct recast_node *own_text(const struct recast_components *of, const struct recast_node *node) {
+    while (is_container(node)) {
+        if (node->first < 0) return NULL;
+        node = of->nodes + node->first;
+    }
+    return node->kind == recast_node_null ? NULL : node;
+}
+
+/* As above, of another element than the first one, `one`; NULL where what they begin with isn't the same. */
+static inline const struct recast_node *text_behind_same(const struct recast_components *of, const struct recast_node *one,
+                                                         const struct recast_node *other) {
+    while (one->kind == other->kind && is_container(one)) {
         const bool hold_names = has_names(one) || of->are_numbered;
-        if (one->first < 0 || other->first < 0) return NULL;
+        if (other->first < 0) return NULL;
         one = of->nodes + one->first;
         other = of->nodes + other->first;
         if (hold_names && !have_one_name(of, one, other)) return NULL;
     }
+    return one->kind == other->kind ? other : NULL;
 }
 
 /* Fills in the first bytes of the first texts of all elements where these stand behind the same names, and returns whether all are
@@ -387,20 +394,15 @@ static const struct recast_node *first_text(const struct recast_components *of, 
 static inline bool read_texts(const struct recast_components *of, int32_t parent, struct recast_member *members) {
     const struct recast_node *const nodes = of->nodes;
     const int32_t first = nodes[parent].first;
-    const uint8_t kind = nodes[first].kind;
-    const bool are_texts = !is_container(nodes + first) && kind != recast_node_null;
+    const struct recast_node *element = nodes + first, *text = own_text(of, element);
     uint8_t plain = recast_plain_text;
     struct recast_member *member = members;
-    for (int32_t number = first; number >= 0; member++) {
-        const struct recast_node *const element = nodes + number;
-        const struct recast_node *const text =
-            !are_texts ? first_text(of, nodes + first, element) : element->kind == kind ? element : NULL;
-        if (!text) break;
-        *member = (struct recast_member){head_of(of->pool + text->text_start, text->text_count), number, text->text_count};
+    for (int32_t number = first; text; element = nodes + number, text = text_behind_same(of, nodes + first, element)) {
+        *member++ = (struct recast_member){head_of(of->pool + text->text_start, text->text_count), number, text->text_count};
         plain &= text->plain;
         number = element->next;
+        if (number < 0) return plain;
     }
-    if (member == members + nodes[parent].count) return plain;
     member = members;
     for (int32_t number = first; number >= 0; number = nodes[number].next, member++) *member = (struct recast_member){0, number, 0};
     return false;
@@ -446,9 +448,9 @@ static inline bool sort_components(const struct recast_components *of, int32_t p
 int32_t recast_sort_components(const struct recast_components *of, int32_t end) {
     struct orders orders;
     memset(&orders, 0, sizeof orders);
-    const struct recast_node *node = of->nodes + end - 1;
-    for (int32_t parent = end - 1; parent >= 0; parent--, node--) {
-        if (node->count > 1 && !sort_components(of, parent, &orders)) return parent;
+    const struct recast_node *const nodes = of->nodes;
+    for (const struct recast_node *node = nodes + end; node > nodes;) {
+        if ((--node)->count > 1 && !sort_components(of, (int32_t)(node - nodes), &orders)) return (int32_t)(node - nodes);
     }
     return -1;
 }
@@ -519,13 +521,16 @@ enum { held_room = 4 * 32 + 64 };
 /* What one more level may add to the prefix besides its name, and what is read behind it. */
 enum { held_level_room = 128 };
 
-/* Writes a text as it is spelled. */
-AVX2 static inline uint8_t *put_text(uint8_t *to, const uint8_t *text, size_t count, const struct spelling *spelling) {
+/* Writes a text as it is spelled: by itself, so that the loop around it has its registers. */
+AVX2 __attribute__((noinline)) static uint8_t *put_text(uint8_t *to, const uint8_t *text, size_t count, const struct spelling *spelling) {
     const struct spelling as = *spelling;
-    for (; count > 32; text += 32, count -= 32)
-        to += write_block(text, UINT32_MAX, _mm256_loadu_si256((const __m256i *)text), to, as) + 32;
-    const uint32_t kept = (uint32_t)((UINT64_C(1) << count) - 1);
-    return to + write_block(text, kept, _mm256_loadu_si256((const __m256i *)text), to, as) + count;
+    for (;; text += 32, count -= 32) {
+        const bool is_last = count <= 32;
+        const uint32_t kept = is_last ? (uint32_t)((UINT64_C(1) << count) - 1) : UINT32_MAX;
+        to += write_block(text, kept, _mm256_loadu_si256((const __m256i *)text), to, as);
+        if (is_last) return to + count;
+        to += 32;
+    }
 }
 
 /* Writes a name as it is spelled. */

@@ -78,7 +78,13 @@ AVX2 static inline __m256i is_no_utf8(__m256i before, __m256i block) {
         _mm256_and_si256(_mm256_or_si256(is_third, is_fourth), _mm256_set1_epi8((char)0x80)), wrong);
 }
 
-/* Whether a text is UTF-8. */
+/* What is kept of a block: as many bytes as the mask begins before its middle. */
+static const uint8_t kept_of_block[64] = {
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+};
+
+/* Whether a text is UTF-8. A block can be read behind its end. */
 AVX2 static bool is_utf8(const uint8_t *at, const uint8_t *end) {
     __m256i before = _mm256_setzero_si256(), wrong = before;
     for (; end - at >= 32; at += 32) {
@@ -86,10 +92,10 @@ AVX2 static bool is_utf8(const uint8_t *at, const uint8_t *end) {
         wrong = _mm256_or_si256(wrong, is_no_utf8(before, block));
         before = block;
     }
-    /* Behind the text is ASCII, so that a character that is cut is found. */
-    uint8_t rest[32] = {0};
-    memcpy(rest, at, (size_t)(end - at));
-    wrong = _mm256_or_si256(wrong, is_no_utf8(before, _mm256_loadu_si256((const __m256i *)rest)));
+    /* Behind the text are zeros, so that a character that is cut is found. */
+    const __m256i rest = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)at),
+                                          _mm256_loadu_si256((const __m256i *)(kept_of_block + 32 - (end - at))));
+    wrong = _mm256_or_si256(wrong, is_no_utf8(before, rest));
     return _mm256_testz_si256(wrong, wrong);
 }
 

@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// A keyed hash of bytes, for tables of names that come from outside: who doesn't know the key can't make names collide.
 ///
 /// Eight bytes at a time are mixed by a multiplication to 128 bits; up to sixteen, as most names have, by one for all of
@@ -6,10 +8,26 @@ public struct ByteHash: Sendable {
     @usableFromInline internal let seed: UInt64
     @usableFromInline internal let multiplier: UInt64
 
-    /// A hash with a random key.
+    /// What all keys of this process are made of: each tree has one, and asking the system for it would be two calls.
+    private static let secret: (seed: UInt64, multiplier: UInt64) = (
+        .random(in: .min ... .max), .random(in: .min ... .max)
+    )
+    private static let count = Atomic<UInt64>(0)
+
+    /// A hash with a key of its own, which nobody outside of the process can foresee.
     public init() {
-        seed = .random(in: .min ... .max)
-        multiplier = .random(in: .min ... .max) | 1
+        let number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
+        // The steps are odd, so none comes again before 2⁶⁴ have.
+        seed = Self.scattered(Self.secret.seed &+ number &* 0x9E37_79B9_7F4A_7C15)
+        multiplier = Self.scattered(Self.secret.multiplier &+ number &* 0xD1B5_4A32_D192_ED03) | 1
+    }
+
+    /// Numbers that are near each other as numbers that aren't (SplitMix64's last step: G. Steele, D. Lea, C. Flood, "Fast
+    /// Splittable Pseudorandom Number Generators", 2014).
+    private static func scattered(_ number: UInt64) -> UInt64 {
+        let first = (number ^ number >> 30) &* 0xBF58_476D_1CE4_E5B9
+        let second = (first ^ first >> 27) &* 0x94D0_49BB_1331_11EB
+        return second ^ second >> 31
     }
 
     @inlinable

@@ -60,7 +60,7 @@ struct FieldTextTests {
         let bytes = (0..<count).map { words[($0 * 7 + count) % words.count] }
         for plus in [false, true] {
             var wanted = OutputBuffer()
-            wanted.append(formEncoding: bytes.span, plusForSpace: plus)
+            wanted.append(percentEncoding: bytes.span, keeping: .formUnescaped, plusForSpace: plus)
             let table = FieldText.makeTable(keeping: .formUnescaped, plusForSpace: plus)
             for readable in [0, count, count + 16] {
                 var target = [UInt8](repeating: 0, count: 3 * count + FieldText.overhang)
@@ -107,7 +107,8 @@ struct FieldTextTests {
                     let run = Self.run(text, room: room, table)
                     #expect(run.taken <= (isStop ? place : text.count) && run.written <= room)
                     var wanted = OutputBuffer()
-                    wanted.append(formEncoding: Array(text[..<run.taken]).span, plusForSpace: hasPlus)
+                    wanted.append(
+                        percentEncoding: Array(text[..<run.taken]).span, keeping: .formUnescaped, plusForSpace: hasPlus)
                     #expect(Array(run.target[..<run.written]) == wanted.span.copied())
                     #expect(run.target[room...].allSatisfy { $0 == 0xDD }, "it wrote behind its room")
                     let isAtEnd = text.count - run.taken < 32 || room - run.written < 64

@@ -76,6 +76,16 @@ import Testing
         }
         #expect(seen.count == (0..<40).map { ($0 + 1) * 2 }.reduce(0, +))
     }
+
+    @Test func `no two hashes have one key`() {
+        let name = Array("name".utf8)
+        let longName = [UInt8](repeating: 0x61, count: 40)
+        let hashes = (0..<1000).map { _ in ByteHash() }
+        #expect(Set(hashes.map { $0(name.span) }).count == hashes.count)
+        #expect(Set(hashes.map { $0(longName.span) }).count == hashes.count)
+        #expect(Set(hashes.map(\.key.multiplier)).count == hashes.count)
+        #expect(hashes.allSatisfy { $0.key.multiplier & 1 == 1 })
+    }
 }
 
 @Suite struct OutputBufferWordTests {

@@ -77,16 +77,9 @@ extension Value {
         decoding bytes: Span<UInt8>, as format: DocumentFormat = .json, options: DocumentOptions = DocumentOptions()
     ) throws(ConversionError) {
         let options = options.reading(bytes.count)
-        var builder = ValueBuilder(limits: options.limits, duplicates: options.duplicates)
-        if format == .form {
-            var fields = FieldTreeBuilder(options: options.formDecoding, limits: options.limits)
-            try fields.read(form: bytes, options: options.formDecoding, limits: options.limits)
-            try fields.emitTree(into: &builder)
-        } else {
-            try bytes.decode(as: format, options: options, into: &builder)
-        }
-        // A decoder that ended without an error has sent a whole value.
-        self = builder.value ?? .null
+        var tree = Tree(limits: options.limits, duplicates: options.duplicates)
+        try tree.read(bytes, as: format, options: options)
+        self = tree.value(of: tree.root, setsAreCollected: false)
     }
 
     /// As above, for bytes in an array.
@@ -207,30 +200,6 @@ extension DocumentSource where Self: ~Copyable {
     }
 }
 
-extension Span where Element == UInt8 {
-    /// Sends the events of the document that the bytes are: any format but a form, whose fields come in any order.
-    internal func decode<Sink: EventSink & ~Copyable>(
-        as format: DocumentFormat, options: DocumentOptions, into sink: inout Sink
-    ) throws(ConversionError) {
-        switch format {
-        case .json:
-            var decoder = JSON.Decoder(options: options.jsonDecoding, limits: options.limits)
-            _ = try decoder.feed(self, into: &sink)
-            try decoder.finish(into: &sink)
-        case .propertyList:
-            var decoder = PropertyList.Decoder(options: options.propertyListReading, limits: options.limits)
-            _ = try decoder.feed(self, into: &sink)
-            try decoder.finish(into: &sink)
-        case .xml:
-            var decoder = XML.Decoder(options: options.xmlDecoding, limits: options.limits)
-            _ = try decoder.feed(self, into: &sink)
-            try decoder.finish(into: &sink)
-        case .form:
-            preconditionFailure("a form is read by its fields")
-        }
-    }
-}
-
 extension Tree {
     /// Makes the tree, which is empty, that of a whole document.
     internal mutating func read(
@@ -316,14 +285,5 @@ extension FieldEncodingOptions {
         var options = self
         if dialect != .alamofire { options.order = .input }
         return options
-    }
-}
-
-extension FieldTreeBuilder {
-    /// Sends what was built and settled.
-    internal mutating func emitTree<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
-        var walk = TreeWalk()
-        walk.start(&tree, order: .input)
-        _ = try walk.advance(&tree, into: &sink)
     }
 }

@@ -4,7 +4,7 @@ internal import Octets
 ///
 /// A value at one of the plan's `jsonParts` becomes one part with the media type application/json, whatever it is; in a form,
 /// one field.
-internal struct FlatEncoder<Target: FieldEncoder>: EventSink, OutputEncoder, ~Copyable {
+internal struct FlatEncoder<Target: FieldEncoder>: UniformSink, OutputEncoder, ~Copyable {
     /// Bytes of a JSON text that are gathered before they are handed on.
     private static var gathered: Int { 4096 }
     private static var jsonType: [UInt8] { Array("application/json".utf8) }
@@ -59,102 +59,41 @@ internal struct FlatEncoder<Target: FieldEncoder>: EventSink, OutputEncoder, ~Co
 
     mutating func finish() throws(ConversionError) { try flattener.target.finish() }
 
-    mutating func beginObject() throws(ConversionError) {
-        if hasParts, try beginValue() {
-            level += 1
-            return json.beginObject()
-        }
-        if hasParts { positions.append(-1) }
-        try flattener.beginObject()
+    @inline(__always)
+    mutating func take(_ event: DocumentEvent) throws(ConversionError) {
+        if hasParts { return try takeBesideParts(event) }
+        try event.send(to: &flattener)
     }
 
-    mutating func endObject() throws(ConversionError) {
-        if inPart {
-            level -= 1
-            json.endObject()
-            return try endValue()
-        }
-        if hasParts { positions.removeLast() }
-        try flattener.endObject()
-        if hasParts { leave() }
-    }
-
-    mutating func beginArray() throws(ConversionError) {
-        if hasParts, try beginValue() {
-            level += 1
-            return json.beginArray()
-        }
-        if hasParts { positions.append(0) }
-        try flattener.beginArray()
-    }
-
-    mutating func endArray() throws(ConversionError) {
-        if inPart {
-            level -= 1
-            json.endArray()
-            return try endValue()
-        }
-        if hasParts { positions.removeLast() }
-        try flattener.endArray()
-        if hasParts { leave() }
-    }
-
-    mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
-        if inPart { return json.key(name) }
-        if hasParts { places.enter(key: name) }
-        try flattener.key(name)
-    }
-
-    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        guard hasParts else { return try flattener.string(piece, isLast: isLast) }
-        if !inString {
-            inString = true
+    @inline(never)
+    private mutating func takeBesideParts(_ event: DocumentEvent) throws(ConversionError) {
+        switch event.kind {
+        case .key:
+            if inPart { return json.key(event.bytes) }
+            places.enter(key: event.bytes)
+            return try flattener.key(event.bytes)
+        case .beginObject, .beginArray:
+            if try beginValue() {
+                level += 1
+                return try event.send(to: &json)
+            }
+            positions.append(event.kind == .beginObject ? -1 : 0)
+            return try event.send(to: &flattener)
+        case .endObject, .endArray:
+            if inPart { level -= 1 } else { positions.removeLast() }
+        case .piece, .lastPiece:
+            if !inString { _ = try beginValue() }
+            inString = event.kind == .piece
+        case .yes, .no, .null, .number, .date, .data:
             _ = try beginValue()
         }
-        if isLast { inString = false }
         guard inPart else {
-            try flattener.string(piece, isLast: isLast)
-            if isLast { leave() }
+            try event.send(to: &flattener)
+            if event.kind != .piece { leave() }
             return
         }
-        json.string(piece, isLast: isLast)
-        if isLast { try endValue() } else { try flush(isLast: false) }
-    }
-
-    mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
-        if hasParts, try beginValue() {
-            json.number(text)
-            return try endValue()
-        }
-        try flattener.number(text)
-        if hasParts { leave() }
-    }
-
-    mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
-        if hasParts, try beginValue() {
-            json.string(text, isLast: true)
-            return try endValue()
-        }
-        try flattener.date(text)
-        if hasParts { leave() }
-    }
-
-    mutating func bool(_ value: Bool) throws(ConversionError) {
-        if hasParts, try beginValue() {
-            json.bool(value)
-            return try endValue()
-        }
-        try flattener.bool(value)
-        if hasParts { leave() }
-    }
-
-    mutating func null() throws(ConversionError) {
-        if hasParts, try beginValue() {
-            json.null()
-            return try endValue()
-        }
-        try flattener.null()
-        if hasParts { leave() }
+        try event.send(to: &json)
+        if event.kind == .piece { try flush(isLast: false) } else { try endValue() }
     }
 
     mutating func beginFile(_ file: borrowing PartHead) throws(ConversionError) {

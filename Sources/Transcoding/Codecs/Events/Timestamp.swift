@@ -41,53 +41,14 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     }
 
     package init?(_ bytes: Span<UInt8>) {
-        var at = 0
-        func number(_ digits: Int) -> Int64? {
-            var value: Int64 = 0
-            for _ in 0..<digits {
-                guard at < bytes.count, ASCII.isDigit(bytes[at]) else { return nil }
-                value = value * 10 + Int64(bytes[at] & 15)
-                at += 1
-            }
-            return value
-        }
-        func skip(_ byte: Character, or other: Character? = nil) -> Bool {
-            guard at < bytes.count else { return false }
-            let found = bytes[at]
-            guard found == byte.asciiValue || other.map({ found == $0.asciiValue }) == true else { return false }
-            at += 1
-            return true
-        }
-        guard let year = number(4), skip("-"), let month = number(2), skip("-"), let day = number(2),
-            skip("T", or: "t"), let hour = number(2), skip(":"), let minute = number(2), skip(":"),
-            let second = number(2)
-        else { return nil }
-        guard (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year), hour < 24, minute < 60,
-            second <= 60
-        else { return nil }
+        guard let time = RFC3339Time(bytes), time.hasTime, time.fraction.count <= 9 else { return nil }
         var nanoseconds: Int32 = 0
-        if skip(".") {
-            var unit: Int32 = 100_000_000
-            let start = at
-            while at < bytes.count, ASCII.isDigit(bytes[at]), at - start < 9 {
-                nanoseconds += Int32(bytes[at] & 15) * unit
-                unit /= 10
-                at += 1
-            }
-            guard at > start else { return nil }
+        var unit: Int32 = 100_000_000
+        for at in time.fraction {
+            nanoseconds += Int32(bytes[at] & 15) * unit
+            unit /= 10
         }
-        var offset: Int64 = 0
-        if !skip("Z", or: "z") {
-            let isWest = skip("-")
-            guard isWest || skip("+"), let hours = number(2), skip(":"), let minutes = number(2), hours < 24,
-                minutes < 60
-            else { return nil }
-            offset = (hours * 60 + minutes) * (isWest ? -60 : 60)
-        }
-        guard at == bytes.count else { return nil }
-        let time = hour * 3600 + minute * 60 + second
-        let days = CivilDay(year: year, month: month, day: day).daysSince1970
-        self.init(seconds: days * 86_400 + time - offset, nanoseconds: nanoseconds)
+        self.init(seconds: time.secondsSince1970, nanoseconds: nanoseconds)
     }
 
     /// Seconds since 1970 as the nearest `Double`.
@@ -122,14 +83,6 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// Whether the left one is earlier.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
-    }
-
-    private static func days(in month: Int64, of year: Int64) -> Int64 {
-        switch month {
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
     }
 
     private static func padded(_ value: Int64, to width: Int) -> String {

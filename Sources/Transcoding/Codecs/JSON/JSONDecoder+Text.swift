@@ -24,18 +24,8 @@ extension JSON.Decoder {
         var high: UInt32 = 0
         /// Where the character's first backslash stands in the body.
         var escapeOffset = 0
-        /// The bytes of a decoded character, lowest first, and how many.
-        var character: UInt32 = 0
-        var characterCount = 0
-
-        /// Appends the character that an escape gave.
-        func appendCharacter(to bytes: inout [UInt8]) {
-            var rest = character
-            for _ in 0..<characterCount {
-                bytes.append(UInt8(truncatingIfNeeded: rest))
-                rest >>= 8
-            }
-        }
+        /// The character that an escape gave.
+        var character = UTF8Character(0)
     }
 
     /// Unescaped bytes gather up to this many before they go out as a piece.
@@ -129,7 +119,7 @@ extension JSON.Decoder {
         while true {
             if text.escape != .none {
                 guard try readEscape(input, at: &at) else { break }
-                text.appendCharacter(to: &scratch)
+                scratch.append(text.character)
                 if scratch.count >= Self.batch {
                     if !isMuted { try sink.string(scratch.span, isLast: false) }
                     scratch.removeAll(keepingCapacity: true)
@@ -192,10 +182,10 @@ extension JSON.Decoder {
         while true {
             if text.escape != .none {
                 guard try readEscape(input, at: &at) else { return true }
-                guard nameBytes.count + text.characterCount <= limits.key else {
+                guard nameBytes.count + text.character.count <= limits.key else {
                     throw nameTooLong(at: text.escapeOffset - offset, in: input)
                 }
-                text.appendCharacter(to: &nameBytes)
+                nameBytes.append(text.character)
             }
             guard at < input.count else { return true }
             var run = known ?? Scan.textRun(in: input, from: at)
@@ -306,8 +296,7 @@ extension JSON.Decoder {
                 }
                 at += 1
                 text.escape = .none
-                text.character = UInt32(character)
-                text.characterCount = 1
+                text.character = UTF8Character(UInt32(character))
                 return true
             case .digits:
                 guard let digit = ASCII.hexValue(byte) else { throw failure(.invalidEscape, at: at, in: input) }
@@ -346,9 +335,7 @@ extension JSON.Decoder {
             throw loneSurrogate(in: input)
         }
         text.escape = .none
-        let character = UTF8Character(scalar)
-        text.character = character.bytes
-        text.characterCount = character.count
+        text.character = UTF8Character(scalar)
         return true
     }
 

@@ -414,7 +414,7 @@ extension PropertyList.BinaryReader {
                 scalar = 0x10000 + (scalar & 0x3FF) << 10 + low & 0x3FF
                 at += 2
             }
-            scratch.append(utf8: scalar)
+            scratch.append(UTF8Character(scalar))
         }
     }
 }

@@ -14,29 +14,12 @@ extension PropertyList {
 
         /// Reads a date-time of RFC 3339 §5.6, in any zone.
         init(rfc3339 text: Span<UInt8>) throws(Reading) {
-            guard text.isRFC3339 else { throw Reading(fault: .invalidDate) }
-            guard text.count > 10 else { throw Reading(fault: .dateWithoutTime) }
-            func number(_ start: Int, _ length: Int) -> Int64 {
-                var value: Int64 = 0
-                for at in start..<start + length { value = value * 10 + Int64(text[at] &- 0x30) }
-                return value
-            }
-            guard number(17, 2) < 60 else { throw Reading(fault: .leapSecond) }
-            let day = Self.days(year: number(0, 4), month: number(5, 2), day: number(8, 2))
-            seconds = day * 86_400 + number(11, 2) * 3600 + number(14, 2) * 60 + number(17, 2)
-            var at = 19
-            if text[at] == UInt8(ascii: ".") {
-                at += 1
-                while ASCII.isDigit(text[at]) {
-                    fraction.append(text[at])
-                    at += 1
-                }
-                while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
-            }
-            if text[at] | 0x20 != UInt8(ascii: "z") {
-                let offset = number(at + 1, 2) * 3600 + number(at + 4, 2) * 60
-                seconds += text[at] == UInt8(ascii: "-") ? offset : -offset
-            }
+            guard let time = RFC3339Time(text) else { throw Reading(fault: .invalidDate) }
+            guard time.hasTime else { throw Reading(fault: .dateWithoutTime) }
+            guard time.second < 60 else { throw Reading(fault: .leapSecond) }
+            seconds = time.secondsSince1970 - CivilDay.daysTo2001 * 86_400
+            for at in time.fraction { fraction.append(text[at]) }
+            while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
             guard Self.range.contains(seconds) else { throw Reading(fault: .dateRange) }
         }
 

@@ -28,7 +28,7 @@ extension PropertyList {
         /// Whether the innermost container's start tag has not been written, because it may be empty.
         var isTagOwed = false
         var isInText = false
-        var characters = CharacterCheck()
+        var characters = XML.TextWriter()
         var dataLines = DataLines()
         var scratch: [UInt8] = []
         /// The bytes of a file, for a binary property list.
@@ -121,8 +121,8 @@ extension PropertyList {
             appendTabs(path.depth)
             guard path.isInObject else { return }
             output.append("<key>")
-            characters = CharacterCheck()
-            guard characters.append(path.name, to: &output) else {
+            characters.reset()
+            guard characters.write(path.name, isAttribute: false, into: &output) else {
                 throw Fault.unwritableCharacter.error(field: path.pointer)
             }
             output.append("</key>\n")
@@ -158,12 +158,14 @@ extension PropertyList.Encoder {
             try beginValue()
             isInText = true
             if !isBinary { output.append("<string>") }
-            characters = PropertyList.CharacterCheck()
+            characters.reset()
         }
         if isBinary {
             try tree.string(piece, isLast: isLast)
         } else {
-            guard characters.append(piece, to: &output) else { throw failure(.unwritableCharacter) }
+            guard characters.write(piece, isAttribute: false, into: &output) else {
+                throw failure(.unwritableCharacter)
+            }
             if isLast { output.append("</string>\n") }
         }
         guard isLast else { return }

@@ -30,12 +30,12 @@ package struct TreeWalk {
         if first != Tree.none { (node, step) = (first, .enter) }
     }
 
-    /// Emits events until the sink is full, false, or all of them are out, true.
+    /// Emits events until the sink is full, false, or all of them are out, true. An end that can't be called again doesn't pause.
     package mutating func advance<Sink: EventSink & ~Copyable>(
-        _ tree: inout Tree, into sink: inout Sink
+        _ tree: inout Tree, into sink: inout Sink, pauses: Bool = true
     ) throws(ConversionError) -> Bool {
         while step != .done {
-            if sink.isFull { return false }
+            if pauses, sink.isFull { return false }
             switch step {
             case .enter:
                 if tree.isObserved { tree.observer?.sends(node, of: tree) }

@@ -66,14 +66,7 @@ extension XML {
             try close()
             var walk = TreeWalk()
             walk.start(&document.tree, order: .input)
-            var unpaused = UnpausedSink(sink)
-            do throws(ConversionError) {
-                _ = try walk.advance(&document.tree, into: &unpaused)
-                sink = unpaused.sink
-            } catch {
-                sink = unpaused.sink
-                throw error
-            }
+            _ = try walk.advance(&document.tree, into: &sink, pauses: false)
         }
 
         /// Says that the body has ended and puts the document where `tree` was, which must be empty. It has the same limit and observer.

@@ -118,8 +118,6 @@ extension XML {
             arrays.pop()
         }
 
-        internal var isOpen: Bool { !frames.isEmpty }
-
         /// Ends the text before a tag inside of an element with children: white space alone goes, other text stays or
         /// is refused.
         private mutating func endRun(_ index: Int) throws(ConversionError) {

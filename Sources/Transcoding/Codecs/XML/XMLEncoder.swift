@@ -40,13 +40,10 @@ extension XML {
         /// The first member's value, while it isn't known whether it is the root element.
         private var member: Tree
         private var memberName = ByteStore()
-        /// The containers that are open in `member`.
-        private var memberDepth = 0
         /// Whether the document's object has no element, for its one member is the root; `depth` counts what is open
         /// in it.
         private var isHidden = false
         private var depth = 0
-        private var isReplaying = false
         private var base64 = Base64Encoder()
         private var isInFileObject = false
 
@@ -65,7 +62,7 @@ extension XML {
             member = Tree(limits: limits)
         }
 
-        package var isFull: Bool { !isReplaying && output.isFull }
+        package var isFull: Bool { output.isFull }
 
         /// Makes the encoder ready for another document. The output is emptied and its allocation kept.
         package mutating func reset() {
@@ -75,10 +72,8 @@ extension XML {
             state = .start
             member.removeAll()
             memberName.removeAll()
-            memberDepth = 0
             isHidden = false
             depth = 0
-            isReplaying = false
             base64 = Base64Encoder()
             isInFileObject = false
         }
@@ -92,10 +87,7 @@ extension XML {
                 state = .object
                 return
             }
-            if try isBuffered(isArray: false) {
-                memberDepth += 1
-                return try member.beginObject()
-            }
+            if try isBuffered(isArray: false) { return try member.beginObject() }
             depth += 1
             if isLossless {
                 try lossless.begin(isMap: true, into: &output)
@@ -108,7 +100,7 @@ extension XML {
             switch state {
             case .buffering:
                 try member.endObject()
-                return endMemberContainer()
+                return noteMemberEnd()
             case .object: try wrap()
             case .buffered:
                 try hide()
@@ -121,10 +113,7 @@ extension XML {
         }
 
         package mutating func beginArray() throws(ConversionError) {
-            if try isBuffered(isArray: true) {
-                memberDepth += 1
-                return try member.beginArray()
-            }
+            if try isBuffered(isArray: true) { return try member.beginArray() }
             depth += 1
             if isLossless {
                 try lossless.begin(isMap: false, into: &output)
@@ -136,7 +125,7 @@ extension XML {
         package mutating func endArray() throws(ConversionError) {
             if state == .buffering {
                 try member.endArray()
-                return endMemberContainer()
+                return noteMemberEnd()
             }
             depth -= 1
             if isLossless { lossless.end(into: &output) } else { try elements.endArray(into: &output) }
@@ -167,7 +156,7 @@ extension XML {
         package mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
             if try isBuffered(isArray: false) {
                 try member.string(piece, isLast: isLast)
-                if isLast { endMemberScalar() }
+                if isLast { noteMemberEnd() }
             } else if isLossless {
                 try lossless.string(piece, isLast: isLast, into: &output)
             } else {
@@ -178,7 +167,7 @@ extension XML {
         package mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
             if try isBuffered(isArray: false) {
                 try member.number(text)
-                endMemberScalar()
+                noteMemberEnd()
             } else if isLossless {
                 try lossless.number(text, into: &output)
             } else {
@@ -189,7 +178,7 @@ extension XML {
         package mutating func bool(_ value: Bool) throws(ConversionError) {
             if try isBuffered(isArray: false) {
                 try member.bool(value)
-                endMemberScalar()
+                noteMemberEnd()
             } else if isLossless {
                 try lossless.bool(value, into: &output)
             } else {
@@ -201,7 +190,7 @@ extension XML {
         package mutating func null() throws(ConversionError) {
             if try isBuffered(isArray: false) {
                 try member.null()
-                endMemberScalar()
+                noteMemberEnd()
             } else if isLossless {
                 try lossless.null(into: &output)
             } else {
@@ -295,18 +284,12 @@ extension XML {
             var walk = TreeWalk()
             walk.start(&buffered, order: .input)
             // The tree is bounded, and goes out whether the output is full or not.
-            isReplaying = true
-            _ = try walk.advance(&buffered, into: &self)
-            isReplaying = false
+            _ = try walk.advance(&buffered, into: &self, pauses: false)
         }
 
-        private mutating func endMemberContainer() {
-            memberDepth -= 1
-            endMemberScalar()
-        }
-
-        private mutating func endMemberScalar() {
-            if memberDepth == 0 { state = .buffered }
+        /// Looks whether the value that has ended is the whole member.
+        private mutating func noteMemberEnd() {
+            if member.open == Tree.none { state = .buffered }
         }
 
         private var rootFault: ConversionError { Fault.root.error() }

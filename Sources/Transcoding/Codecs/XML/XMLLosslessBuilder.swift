@@ -45,8 +45,6 @@ extension XML {
             isStarting = false
         }
 
-        internal var isOpen: Bool { !frames.isEmpty || isStarting }
-
         internal mutating func begin(_ name: Span<UInt8>, tree: inout Tree) throws(ConversionError) {
             try settle(&tree)
             if let outer = frames.last, !outer.kind.isContainer { throw fault(.vocabularyValue) }
@@ -114,7 +112,8 @@ extension XML {
                 try tree.string(unescaped.span, isLast: true)
             case .string: try tree.string(text.span, isLast: true)
             case .number:
-                let text = trimmed(self.text.span)
+                // White space around a number or a boolean is not part of it (XML Schema Part 2, whiteSpace).
+                let text = self.text.span.trimmedOfXMLSpace()
                 guard text.count <= limits.number else {
                     throw .limit("number", of: limits.number, what: "a number", field: path.text())
                 }
@@ -176,75 +175,26 @@ extension XML {
 
         /// The value of an `xs:boolean`.
         private func flag(_ text: Span<UInt8>) throws(ConversionError) -> Bool {
-            let text = trimmed(text)
+            let text = text.trimmedOfXMLSpace()
             if text.isEqual(to: "true") || text.isEqual(to: "1") { return true }
             guard text.isEqual(to: "false") || text.isEqual(to: "0") else { throw fault(.vocabularyValue) }
             return false
         }
 
-        /// White space around a number or a boolean is not part of it (XML Schema Part 2, whiteSpace).
-        @_lifetime(copy text)
-        private func trimmed(_ text: Span<UInt8>) -> Span<UInt8> {
-            var (start, end) = (0, text.count)
-            while start < end, Self.isSpace(text[start]) { start += 1 }
-            while end > start, Self.isSpace(text[end - 1]) { end -= 1 }
-            return text.extracting(start..<end)
-        }
-
-        private static func isSpace(_ byte: UInt8) -> Bool {
-            byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn || byte == ASCII.lineFeed
-        }
-
         private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path.text()) }
 
-        /// Replaces JSON's escapes; false where one is none, or half of a surrogate pair.
+        /// Replaces JSON's escapes; false where one is none, or half of a surrogate pair. Quotation marks and controls stand for
+        /// themselves here.
         private static func unescape(_ text: ByteStore, into result: inout ByteStore) -> Bool {
             result.removeAll()
             var at = 0
-            while at < text.count {
-                let byte = text[at]
-                at += 1
-                guard byte == UInt8(ascii: "\\") else {
-                    result.append(byte)
-                    continue
-                }
-                guard at < text.count else { return false }
-                let letter = text[at]
-                at += 1
-                switch letter {
-                case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): result.append(letter)
-                case UInt8(ascii: "b"): result.append(0x08)
-                case UInt8(ascii: "f"): result.append(0x0C)
-                case UInt8(ascii: "n"): result.append(0x0A)
-                case UInt8(ascii: "r"): result.append(0x0D)
-                case UInt8(ascii: "t"): result.append(0x09)
-                case UInt8(ascii: "u"):
-                    guard var value = unit(text, at: &at) else { return false }
-                    if (0xD800...0xDBFF).contains(value) {
-                        guard at + 2 <= text.count, text[at] == UInt8(ascii: "\\"), text[at + 1] == UInt8(ascii: "u")
-                        else { return false }
-                        at += 2
-                        guard let low = unit(text, at: &at), (0xDC00...0xDFFF).contains(low) else { return false }
-                        value = 0x10000 + (value - 0xD800) << 10 + (low - 0xDC00)
-                    }
-                    guard let scalar = Unicode.Scalar(value) else { return false }
-                    for byte in UTF8.encode(scalar)! { result.append(byte) }
-                default: return false
-                }
-            }
-            return true
-        }
-
-        /// Four hexadecimal digits.
-        private static func unit(_ text: ByteStore, at: inout Int) -> UInt32? {
-            guard at + 4 <= text.count else { return nil }
-            var value: UInt32 = 0
-            for _ in 0..<4 {
-                guard let digit = ASCII.hexValue(text[at]) else { return nil }
-                value = value << 4 | UInt32(digit)
+            while true {
+                at = result.append(textUnescaping: text.span, from: at, to: text.count).end
+                guard at < text.count else { return true }
+                guard text[at] != UInt8(ascii: "\\") else { return false }
+                result.append(text[at])
                 at += 1
             }
-            return value
         }
     }
 }

@@ -81,3 +81,21 @@ extension XML {
         scalar == 0xB7 || (0x300...0x36F).contains(scalar) || scalar == 0x203F || scalar == 0x2040
     }
 }
+
+extension Span where Element == UInt8 {
+    /// The bytes without the white space of XML at both ends.
+    @_lifetime(copy self)
+    func trimmedOfXMLSpace() -> Span<UInt8> {
+        var start = 0
+        var end = count
+        while start < end, self[start].isXMLSpace { start += 1 }
+        while end > start, self[end - 1].isXMLSpace { end -= 1 }
+        return extracting(start..<end)
+    }
+}
+
+extension UInt8 {
+    /// Whether the byte is white space of XML 1.0 §2.3.
+    @inline(__always)
+    var isXMLSpace: Bool { self == 0x20 || self == 0x0A || self == 0x09 || self == 0x0D }
+}

@@ -367,7 +367,7 @@ extension XML.Tokenizer {
         }
         let scalar = try scalar(bytes.extracting(at + 1..<end), start: tokenStart)
         at = end + 1
-        return replace(at) { $0.append(utf8: scalar) }
+        return replace(at) { $0.append(UTF8Character(scalar)) }
     }
 
     /// Goes on in a reference that the slice before ended in.
@@ -379,7 +379,7 @@ extension XML.Tokenizer {
         guard let end = try endOfReference(reference.span, from: 0, base: tokenStart) else { return nil }
         let scalar = try scalar(reference.slice(1..<end), start: tokenStart)
         state = .content
-        return replace(at) { $0.append(utf8: scalar) }
+        return replace(at) { $0.append(UTF8Character(scalar)) }
     }
 
     /// The index of the `;` of the reference at `start`, or nil where the bytes end before.

@@ -545,7 +545,7 @@ extension XML.Tokenizer {
                 if byte == UInt8(ascii: "&"),
                     let reference = Scan.firstIndex(of: UInt8(ascii: ";"), in: bytes, from: at)
                 {
-                    values.append(utf8: try scalar(bytes.extracting(at + 1..<reference), start: 0))
+                    values.append(UTF8Character(try scalar(bytes.extracting(at + 1..<reference), start: 0)))
                     at = reference + 1
                 } else if byte.isXMLSpace {
                     values.append(ASCII.space)

@@ -31,23 +31,9 @@ internal enum DateStyle {
 
     /// The number of a text `YYYY-MM-DDTHH:MM:SSZ`; nil for another one.
     private static func secondsSince2001(_ text: Span<UInt8>) -> Int? {
-        guard text.count == 20, text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-"),
-            text[10] == UInt8(ascii: "T"), text[13] == UInt8(ascii: ":"), text[16] == UInt8(ascii: ":"),
-            text[19] == UInt8(ascii: "Z"), let year = number(text, 0..<4), let month = number(text, 5..<7),
-            let day = number(text, 8..<10), let hour = number(text, 11..<13), let minute = number(text, 14..<16),
-            let second = number(text, 17..<19), (1...12).contains(month)
+        guard text.count == 20, text[10] == UInt8(ascii: "T"), text[19] == UInt8(ascii: "Z"),
+            let time = RFC3339Time(text)
         else { return nil }
-        let date = CivilDay(year: Int64(year), month: Int64(month), day: Int64(day))
-        let days = Int(date.daysSince1970 - CivilDay.daysTo2001)
-        return (days * 24 + hour) * 3600 + minute * 60 + second
-    }
-
-    private static func number(_ text: Span<UInt8>, _ range: Range<Int>) -> Int? {
-        var value = 0
-        for index in range {
-            guard ASCII.isDigit(text[index]) else { return nil }
-            value = value * 10 + Int(text[index] &- 0x30)
-        }
-        return value
+        return Int(time.secondsSince1970 - CivilDay.daysTo2001 * 86_400)
     }
 }
