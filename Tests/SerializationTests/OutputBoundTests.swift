@@ -246,6 +246,49 @@ struct OutputBoundTests {
         #expect(run.announced.allSatisfy { $0 >= run.length })
     }
 
+    static let headRules: [@Sendable (ConversionPlan) -> ConversionPlan] = [
+        { $0.renaming("title", to: "the_long_title_of_it_and_of_all_that_is_like_it_and_more") },
+        { $0.with(FileRule(path: path("f"), policy: .stream, filename: .literal("\u{65e5}\u{672c}\u{8a9e}.bin"))) },
+        { $0.with(FileRule(path: path("f"), policy: .stream, filename: .field(path("title")))) },
+        { $0.with(FileRule(path: path("f"), policy: .stream, filename: .literal("x.bin"), mediaType: "image/png")) },
+        { $0.with(FileRule(path: path("f"), policy: .stream, types: [MediaPattern("*/*")!])) },
+    ]
+
+    @Test(
+        "where heads become longer less than 60,000 bytes are left, however long the body is",
+        arguments: 0..<5)
+    func longerHeads(_ index: Int) throws {
+        let plan = Self.headRules[index](plan(.multipart, .multipart))
+        let boundary = "----WebKitFormBoundaryAbCdEfGhIjKlMnOp"
+        func body(_ parts: String...) -> [UInt8] {
+            let head = "\r\nContent-Disposition: form-data; name="
+            return Array((parts.map { "--\(boundary)\(head)\($0)\r\n" }.joined() + "--\(boundary)--\r\n").utf8)
+        }
+        for size in [300_000, 2_000_000] {
+            let long = String(repeating: "x", count: size)
+            for whole in [
+                body("\"title\"\r\n\r\na", "\"f\"; filename=\"a\"\r\n\r\n\(long)"),
+                body("\"title\"\r\n\r\na", "\"g\"\r\n\r\n\(long)", "\"f\"; filename=\"a\"\r\n\r\n1"),
+            ] {
+                let run = Self.run(plan, whole, slice: 64 * 1024, type: "multipart/form-data; boundary=\(boundary)")
+                #expect(run.failure == nil && run.length >= whole.count)
+                #expect(run.announced.allSatisfy { run.length <= $0 && $0 < run.length + 60_000 })
+            }
+        }
+    }
+
+    @Test("files whose heads a rule makes longer have room, however many", arguments: 0..<5)
+    func manyLongerHeads(_ index: Int) {
+        let plan = Self.headRules[index](plan(.multipart, .multipart))
+        for (count, content) in [(20, 30_000), (300, 2000), (900, 600), (900, 1)] {
+            let text = String(repeating: "x", count: content)
+            let run = Self.run(
+                plan, Array(Self.multipartOf(count) { $0 == 0 ? "title=a" : "f:a=\(text)" }.utf8), slice: 999)
+            #expect(run.failure == nil && !run.announced.isEmpty)
+            #expect(run.announced.allSatisfy { $0 >= run.length }, "\(count)")
+        }
+    }
+
     @Test("a bound is loose where values of a document become files, and there aren't many of them")
     func loose() throws {
         let photo = FileRule(path: path("photo"), policy: .stream, source: .base64)
@@ -276,10 +319,17 @@ struct OutputBoundTests {
             (true, { ($0.fieldDecoding.dialect, $0.fieldEncoding.dialect) = (.php, .php) }),
             (true, { $0.fieldEncoding.dialect = .php }), (true, { $0.fieldEncoding.dialect = .rack }),
             (true, { $0.map.rename = [.init(from: path("a"), to: path("bb"))] }),
+            (false, { $0.map.rename = [.init(from: path("a[b]"), to: path("c[d]"))] }),
+            (true, { $0.map.rename = [.init(from: path("a.b.c.d"), to: path("a234567890"))] }),
+            (true, { $0.map.rename = [.init(from: path("abcdef"), to: FieldPath([.key(Array("a\"b".utf8))]))] }),
             (true, { $0.map.remove = [path("a")] }),
+            (true, { $0.fieldDecoding.transferEncoding = .decode }),
             (true, { $0.map.set = [.init(path: path("a"), value: .literal(.string("b")))] }),
             (true, { $0.files = [FileRule(path: path("f"), policy: .drop)] }),
             (true, { $0.files = [FileRule(path: path("f"), policy: .stream, filename: .literal("b"))] }),
+            (false, { $0.files = [FileRule(path: path("f"), policy: .stream, types: [MediaPattern("image/*")!])] }),
+            // A file without a type is taken for application/octet-stream, and told so.
+            (true, { $0.files = [FileRule(path: path("f"), policy: .stream, types: [MediaPattern("*/*")!])] }),
             (true, { $0.fieldEncoding.files = .drop }), (true, { $0.fieldDecoding.mixed = .flatten }),
             (true, { $0.fieldDecoding.invalidUTF8 = .replace }),
         ]
@@ -300,5 +350,19 @@ struct OutputBoundTests {
         #expect(plan(.multipart, .raw).framingNote?.code == "framing_chunked")
         #expect(plan(.json, .multipart) { $0.limits.fields = 10_000 }.framingNote?.code == "framing_chunked")
         #expect(plan(.xml, .form) { $0.limits.tree = 64 << 20 }.framingNote?.code == "framing_chunked")
+    }
+}
+
+extension ConversionPlan {
+    fileprivate func renaming(_ name: String, to other: String) -> ConversionPlan {
+        var plan = self
+        plan.map.rename = [.init(from: path(name), to: path(other))]
+        return plan
+    }
+
+    fileprivate func with(_ rule: FileRule) -> ConversionPlan {
+        var plan = self
+        plan.files = [rule]
+        return plan
     }
 }

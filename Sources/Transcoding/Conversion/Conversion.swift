@@ -215,6 +215,7 @@ public final class Conversion {
     internal var isWritingDocument: Bool { pipeline.isWritingDocument() }
     internal func countRest() -> Int? { pipeline.countRest() }
     internal func fit(length: Int) -> Int? { pipeline.fit(length) }
+    internal var boundaryLength: Int { pipeline.boundaryLength() }
     /// Whether output should be taken before more input is fed.
     public var isFull: Bool { pipeline.isFull() }
 

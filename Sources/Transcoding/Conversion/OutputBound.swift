@@ -37,7 +37,7 @@ extension Conversion {
     /// length is known, where it has at most `short`, or its beginning lets expect so many.
     package func mayOutgrowBound(ofBody length: Int, short: Int) -> Bool {
         guard padding != nil, !OutputBound.limitsFields(of: inputEncoding),
-            OutputBound.structure(of: plan, from: inputEncoding, count: 1, passes: passesParts) > 0
+            OutputBound.structure(of: plan, from: inputEncoding, count: 1, boundary: nil) > 0
                 || !plan.map.rename.isEmpty
         else { return false }
         return length <= short || OutputBound.expectsMany(self, length: length)
@@ -70,17 +70,23 @@ private struct OutputBound {
     /// end and low limits of parts fall below. A limit of a thousand files times what a name may grow would be padding of half the
     /// body for each upload of 300 KiB; what is more takes of the allowance.
     static let filenamesWrittenTwice = 180
-    /// What filenames that are written twice may add, if those to come are like those that came, and half as much again: by the bytes
-    /// that are left, or by the `coming` files that may come, whichever is less.
+    /// What filenames that are written twice may add, if those to come are like those that came.
     static func filenames(_ conversion: Conversion, remaining: Int, coming: Int) -> Int {
-        // Nobody knows how long the last file is: a long name before one large file says nothing of others.
-        let files = Double(conversion.accounting.files)
-        guard files > 1, conversion.filenameGrowth > 0 else { return 0 }
-        let each = Double(conversion.filenameGrowth) / files
-        let byBytes = each * (files - 1) / Double(max(1, conversion.consumedCount)) * Double(remaining)
-        let byFiles = each * Double(coming)
-        return Int(min(1.5 * min(byBytes, byFiles), 1e15))
+        guard conversion.filenameGrowth > 0 else { return 0 }
+        let each = Double(conversion.filenameGrowth) / Double(max(1, conversion.accounting.files))
+        return Int(min(each * files(conversion, remaining: remaining, coming: coming), 1e15))
     }
+    /// How many files are still to come, if they are as close as those that came, and half as many again: by the bytes that are left, or
+    /// by the `coming` parts that may come, whichever is less.
+    static func files(_ conversion: Conversion, remaining: Int, coming: Int) -> Double {
+        // Nobody knows how long the last file is: one before a large file says nothing of others.
+        let files = Double(conversion.accounting.files)
+        guard files > 1 else { return 0 }
+        let byBytes = (files - 1) / Double(max(1, conversion.consumedCount)) * Double(remaining)
+        return 1.5 * min(byBytes, Double(coming))
+    }
+    /// What stands around parts that pass, and what makes their names longer: with 24 KiB for filenames less than 60,000 bytes.
+    static let usualGrowth = 32 * 1024
     /// What may be added for fields to come: a quarter of the body, at least 384 KiB.
     static func worthwhile(for length: Int) -> Int { max(length / 4, 384 * 1024) }
 
@@ -96,8 +102,10 @@ private struct OutputBound {
         let coming = (isBeyond ? shortest : max(0, min(allowed - seen.parts, shortest))) + 1
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
+        let passes = conversion.passesParts
         let fields = Self.structure(
-            of: plan, from: input, count: coming + (isHeld ? seen.parts : 0), passes: conversion.passesParts)
+            of: plan, from: input, count: coming + (isHeld ? seen.parts : 0),
+            boundary: passes ? conversion.boundaryLength : nil)
         let allowance = Self.allowance(for: length, conversion)
         var filenames = 0
         if plan.writesCameFilenames(from: input) {
@@ -106,9 +114,17 @@ private struct OutputBound {
             let expected = Self.filenames(conversion, remaining: remaining, coming: coming) - allowance / 2
             filenames = max(filenames, expected)
         }
-        let changes = plan.map.growth(
-            coming: coming, ofDocument: Self.limitsFields(of: input) ? 0 : remaining, sources: conversion.sources)
-        guard fields + changes <= Self.worthwhile(for: length) else {
+        if passes {
+            // What a rule gives a file replaces what came with it. Of parts of which few are files, few have it.
+            let each = plan.fileHeadGrowth(from: input)
+            let few = min(coming * each, Self.filenamesWrittenTwice * FileRule.Filename.usualGrowth)
+            let expected = Int(Double(each) * Self.files(conversion, remaining: remaining, coming: coming))
+            filenames = max(filenames, few, expected)
+        }
+        let renames = plan.map.renameGrowth(coming: coming, ofDocument: Self.limitsFields(of: input) ? 0 : remaining)
+        // What is put between parts that pass has gone out before the first of them.
+        let puts = passes && conversion.consumedCount > 0 ? 0 : plan.map.putGrowth(sources: conversion.sources)
+        guard fields + renames + puts <= Self.worthwhile(for: length) else {
             bytes = nil
             return
         }
@@ -116,7 +132,12 @@ private struct OutputBound {
         let content = isDocument && input != .json ? remaining / 3 * 4 + 4 : remaining
         let held = conversion.heldCount * (plan.output == .json || !isDocument ? 1 : 2)
         // A body whose fields have all the structure they can and that is full of escapes besides is none that is sent.
-        bytes = content + held + changes + max(fields, allowance) + filenames + Self.end
+        // Nor has one that passes a long name, which is one field's most often, in each of a thousand parts.
+        let growth =
+            passes
+            ? max(fields + min(renames, max(0, Self.usualGrowth - fields)), allowance)
+            : max(fields, allowance) + renames
+        bytes = content + held + puts + growth + filenames + Self.end
     }
 
     /// Whether a document of `length` bytes, if it goes on as it began, has more fields than are allowed for, and needs more room for what
@@ -128,8 +149,7 @@ private struct OutputBound {
         let expected = Int(min(Double(conversion.accounting.parts) / begun * Double(length), 1e15))
         let allowed = allowed(by: plan, from: input)
         return expected > allowed
-            && structure(of: plan, from: input, count: expected, passes: conversion.passesParts)
-                > allowance(for: length, conversion)
+            && structure(of: plan, from: input, count: expected, boundary: nil) > allowance(for: length, conversion)
     }
 
     /// Whether a body of that encoding has a limit of fields or parts, as forms and multipart bodies do.
@@ -140,13 +160,19 @@ private struct OutputBound {
         input == .multipart ? plan.limits.parts : plan.limits.fields
     }
 
-    /// What stands around `count` fields and files in the output and not in the input. `passes`: see `Conversion.passesParts`.
-    static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int, passes: Bool) -> Int {
-        let isFlat = plan.output == .multipart
-        // A part that passes gains no more than a longer delimiter, quotes and blanks.
-        let each = passes ? 32 : isFlat ? input.growthAsPart : input == .json ? 0 : member
+    /// What stands around `count` fields and files in the output and not in the input. `boundary`: of parts that pass, the length of the
+    /// client's; nil where they don't.
+    static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int, boundary: Int?) -> Int {
+        var each = input == .json ? 0 : member
+        if let boundary {
+            // A part that passes gains no more than quotes and blanks, and a delimiter of ours where the client's is shorter.
+            each = 12 + max(0, 22 - boundary)
+        } else {
+            if plan.output == .multipart { each = input.growthAsPart }
+            each += plan.fileHeadGrowth(from: input)
+        }
         // A limit that was lifted makes a product that is no number any more.
-        let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each + plan.fileHeadGrowth(from: input))
+        let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each)
         return isTooMuch ? .max / 4 : min(bytes, .max / 4)
     }
 
@@ -197,16 +223,17 @@ extension ConversionPlan {
         guard reading.emptyName != .replaced, writing.emptyName != .replaced,
             !writing.doublesBackslashes || reading.doublesBackslashes
         else { return false }
-        return map.rename.allSatisfy { $0.to.length <= $0.from.length } && fieldDecoding.invalidUTF8 == .reject
+        return map.rename.allSatisfy { $0.to.isNoLonger(than: $0.from) } && fieldDecoding.invalidUTF8 == .reject
             && fieldDecoding.mixed != .flatten && !FileGate(self).wantsTexts
             && [.stream, .drop, .reject].contains(generalFilePolicy)
             && files.allSatisfy { [.stream, .drop, .reject].contains($0.policy) && $0.source(from: input) == nil }
             && fileHeadGrowth(from: input) == 0
     }
 
-    /// Whether some fields or files are left out.
+    /// Whether some fields or files are left out, or some are decoded, which are a quarter shorter then.
     fileprivate var leavesOut: Bool {
         !map.remove.isEmpty || !map.set.isEmpty || generalFilePolicy == .drop || files.contains { $0.policy == .drop }
+            || fieldDecoding.transferEncoding == .decode
     }
 
     /// Whether a long output of a body of `input` may have no bound, or come out while the input does and be of an encoding
@@ -217,7 +244,7 @@ extension ConversionPlan {
         return changesImages || output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
             || OutputBound.structure(
                 of: self, from: input, count: OutputBound.allowed(by: self, from: input),
-                passes: passesParts(from: input))
+                boundary: passesParts(from: input) ? 1 : nil)
                 > OutputBound.worthwhile(for: 0)
     }
 
@@ -234,8 +261,19 @@ extension ConversionPlan {
         files.map { rule in
             let name =
                 rule.name.map { $0.pattern.pieces.reduce(0) { $0 + $1.count } + 4 * $0.pattern.pieces.count } ?? 0
-            return name + (rule.filename?.longest ?? 0) + (rule.mediaType?.utf8.count ?? 0)
+            return name + (rule.filename?.longest ?? 0) + typeGrowth(rule, from: input)
         }.max() ?? 0
+    }
+
+    /// What a rule adds to the head of a file that came without a type: its own, or the one that it took the file for.
+    private func typeGrowth(_ rule: FileRule, from input: BodyEncoding) -> Int {
+        let line = "\r\nContent-Type: ".utf8.count
+        if let type = rule.mediaType { return line + type.utf8.count }
+        let standard = Multipart.Encoder.standardFileType
+        guard input == .multipart, rule.types.contains(where: { $0.matches(Array("\(standard)".utf8).span) }) else {
+            return 0
+        }
+        return line + standard.utf8CodeUnitCount
     }
 
     /// Whether filenames that came go into a multipart body, where those that aren't ASCII are written twice.
@@ -260,8 +298,8 @@ extension FileRule.Filename {
 }
 
 extension FieldMap {
-    /// What the map adds at most while `coming` fields come in, or members of a document for which `remaining` bytes are left.
-    fileprivate func growth(coming: Int, ofDocument remaining: Int, sources: [[UInt8]]) -> Int {
+    /// What longer names add at most while `coming` fields come in, or members of a document for which `remaining` bytes are left.
+    fileprivate func renameGrowth(coming: Int, ofDocument remaining: Int) -> Int {
         var bytes = 0
         for change in rename {
             let longer = change.to.length - change.from.length
@@ -270,6 +308,12 @@ extension FieldMap {
             // alone each time.
             bytes += longer * (change.from.hasWildcard ? max(coming, remaining / change.from.shortestMember) : coming)
         }
+        return bytes
+    }
+
+    /// What is put in.
+    fileprivate func putGrowth(sources: [[UInt8]]) -> Int {
+        var bytes = 0
         for assignment in set + append {
             let value =
                 switch assignment.value {
@@ -283,6 +327,16 @@ extension FieldMap {
 }
 
 extension FieldPath {
+    /// Whether a name that spells the path surely takes no more bytes than one that spells `other`, in brackets or with dots, and escapes none.
+    fileprivate func isNoLonger(than other: FieldPath) -> Bool {
+        let arePlain = segments.allSatisfy { segment in
+            guard case .key(let name) = segment else { return true }
+            return Multipart.Encoder.isPlain(name.span)
+        }
+        let keys = length - 2 * segments.count, others = other.length - 2 * other.segments.count
+        return arePlain && length <= other.length && keys + segments.count <= others + other.segments.count
+    }
+
     /// About the bytes of a name that spells the path.
     fileprivate var length: Int {
         segments.reduce(0) { sum, segment in

@@ -26,6 +26,8 @@ internal protocol Pipeline: ~Copyable {
     /// Holds the output to the length that it has if the rest of a body of `length` bytes becomes as long as it is, and returns how many
     /// bytes follow what has been written; nil where that can't be.
     mutating func fit(length: Int) -> Int?
+    /// The length of the boundary that the body came with; 0 where it has none.
+    var boundaryLength: Int { get }
     /// The file that is held until other bytes of it were made.
     var hold: FileHold { get set }
 }
@@ -39,6 +41,7 @@ extension Pipeline where Self: ~Copyable {
     internal var isWritingDocument: Bool { false }
     internal mutating func countRest() -> Int? { nil }
     internal mutating func fit(length: Int) -> Int? { nil }
+    internal var boundaryLength: Int { 0 }
 }
 
 /// A pipeline as functions, whatever its codecs are.
@@ -61,6 +64,7 @@ internal struct RunningPipeline {
     let isWritingDocument: () -> Bool
     let countRest: () -> Int?
     let fit: (_ length: Int) -> Int?
+    let boundaryLength: () -> Int
     let holdsFile: () -> Bool
     let takeFile: () -> HeldFile?
     let settleFile: (SettledFile) -> Void
@@ -84,6 +88,7 @@ internal struct RunningPipeline {
         isWritingDocument = { box.pipeline.isWritingDocument }
         countRest = { box.pipeline.countRest() }
         fit = { length in box.pipeline.fit(length: length) }
+        boundaryLength = { box.pipeline.boundaryLength }
         holdsFile = { box.pipeline.hold.isWaiting }
         takeFile = { box.pipeline.hold.take() }
         settleFile = { file in box.pipeline.hold.settle(file) }
@@ -176,7 +181,7 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
         keepsLengths = plan.keepsLengths(from: input)
         self.sources = sources
         mapper = FieldMapper(encoder, plan: plan, input: input, observer: observer)
-        mapper.encoder.restart(boundaryLength: keepsLengths ? decoder.boundaryLength : 0)
+        mapper.encoder.restart(boundaryLength: decoder.boundaryLength)
         self.decoder = decoder
         limits = plan.limits
     }
@@ -216,13 +221,14 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
         isEnding = false
         try decoder.restart(contentType: contentType, limits: limits)
         mapper.reset()
-        mapper.encoder.restart(boundaryLength: keepsLengths ? decoder.boundaryLength : 0)
+        mapper.encoder.restart(boundaryLength: decoder.boundaryLength)
     }
 
     mutating func fit(length: Int) -> Int? {
         guard keepsLengths, let handed = decoder.handedCount else { return nil }
         return mapper.encoder.fit(length: length, handed: handed)
     }
+    var boundaryLength: Int { decoder.boundaryLength }
 
     var output: OutputBuffer {
         _read { yield mapper.encoder.output }

@@ -29,8 +29,8 @@ public struct PartHead: Sendable {
     internal var isFilenameEscaped = false
     /// Whether the filename came in a part that had it as `filename` alone: then it goes out so where it stays a part.
     internal var isFilenamePlain = false
-    /// Where the head ended in the multipart body that it came in; 0 where it came in none.
-    internal var end = 0
+    /// Where the delimiter in front of the head and the head stood in the multipart body that it came in; empty where it came in none.
+    internal var place = 0..<0
 
     /// A head without a name.
     public init() {}
@@ -112,7 +112,7 @@ public struct PartHead: Sendable {
         isNameEscaped = false
         isFilenameEscaped = false
         isFilenamePlain = false
-        end = 0
+        place = 0..<0
     }
 
     /// Starts a head anew with `name`; everything else is forgotten.
@@ -128,7 +128,7 @@ public struct PartHead: Sendable {
         copy.isFile = isFile
         copy.hasValue = hasValue
         copy.isUntyped = isUntyped
-        copy.end = end
+        copy.place = place
         if hasFilename { copy.setFilename(filename) }
         copy.isFilenameEscaped = isFilenameEscaped
         copy.isFilenamePlain = isFilenamePlain
@@ -191,6 +191,6 @@ extension PartHead {
         isFile = other.isFile
         hasValue = other.hasValue
         isUntyped = other.isUntyped
-        end = other.end
+        place = other.place
     }
 }

@@ -323,7 +323,7 @@ extension Multipart.Decoder {
         }
         scanner.begin()
         state = .content
-        head.end = consumed + at
+        head.place = delimiterStart..<consumed + at
         guard try beginReading(at: consumed + at) else { return false }
         try sink.beginPart(head)
         return true

@@ -140,7 +140,12 @@ extension Multipart {
             output.append("--")
             output.append(boundary.bytes)
             output.append("--")
-            if fit?.hasLineEnd(behind: written + boundary.bytes.count + 4) ?? true { output.append("\r\n") }
+            switch fit?.bytesLeft(behind: written + boundary.bytes.count + 4) {
+            case 0: break
+            // Half of a line end is none, and would hide the end from readers of lines; a space may stand there (RFC 2046 §5.1.1).
+            case 1: output.append(ASCII.space)
+            default: output.append("\r\n")
+            }
         }
     }
 }
@@ -193,7 +198,7 @@ extension Multipart.Encoder {
     /// Writes the delimiter and the headers of a part that isn't changed, as long as they came where the output's length is known already.
     private mutating func writeHead(_ head: borrowing PartHead) {
         let before = output.count
-        if let fit, head.end > 0 { writeFitting(head, fit) } else { write(head, saving: .nothing) }
+        if let fit, !head.place.isEmpty { writeFitting(head, fit) } else { write(head, saving: .nothing) }
         written += output.count - before
     }
 
@@ -328,9 +333,9 @@ extension Multipart.Encoder {
         /// The length of the whole output.
         let total: Int
 
-        /// Whether the line end of the closing delimiter is written, where `count` bytes stand in front of it. It may be left out
-        /// (RFC 2046 §5.1.1), as it may be at the client.
-        func hasLineEnd(behind count: Int) -> Bool { total - count != 0 && total - count != 1 }
+        /// What there is room for behind `count` bytes. The line end of the closing delimiter may be left out (RFC 2046 §5.1.1), as it
+        /// may be at the client.
+        func bytesLeft(behind count: Int) -> Int { total - count }
     }
 
     /// What is left out of a head that came shorter than it is usually written, in this order, each with those before it.
@@ -348,7 +353,8 @@ extension Multipart.Encoder {
         static func < (one: Saving, other: Saving) -> Bool { one.rawValue < other.rawValue }
     }
 
-    /// Spaces at most in front of the value of a Content-Disposition that came longer; what is more is left for the next head.
+    /// Spaces at most in front of the value of a Content-Disposition that make up for what earlier heads lack: some servers take no head
+    /// beyond 512 bytes. A head that came longer itself may have as many as that.
     private static let mostSpaces = 256
 
     /// Holds the output to the length that it has if what follows in the input is as long in the output: heads and contents, the end, and
@@ -365,7 +371,8 @@ extension Multipart.Encoder {
 
     /// Writes a head as long as it came, as far as that can be: what is missing or too many is made up for by the next ones.
     private mutating func writeFitting(_ head: borrowing PartHead, _ fit: Fit) {
-        let length = head.end + fit.lag - written
+        // What it came with, and what is missing.
+        let length = head.place.upperBound + fit.lag - written
         let growth = filenameGrowth
         swap(&output, &trial)
         for saving in Saving.allCases {
@@ -376,7 +383,8 @@ extension Multipart.Encoder {
         }
         swap(&output, &trial)
         let limit = limits.map { min($0.partHeaderLine, $0.partHeaderBytes) - trial.count } ?? .max
-        let spaces = max(0, min(length - trial.count, limit, Self.mostSpaces))
+        let most = max(Self.mostSpaces, head.place.count - trial.count)
+        let spaces = max(0, min(length - trial.count, limit, most))
         // In front of the value, behind the first header's colon.
         let value = boundary.bytes.count + "--\r\nContent-Disposition:".utf8.count
         output.append(trial, upTo: value)
