@@ -1,5 +1,8 @@
 """What the console hides: masked values however a route or a client spells them, and what the settings say to be secret."""
 
+import base64
+import contextlib
+import glob
 import gzip
 import json
 import os
@@ -54,6 +57,16 @@ class ConsoleMaskTests(ConsoleTestCase):
   - { name: items, match: /items, upstream: app, request: "json -> xml(names: item)" }
   - { name: xml, match: /xml, upstream: app, request: json -> xml }
   - { name: back, match: /back, upstream: app, request: xml -> json }
+  - name: files
+    match: /files
+    upstream: app
+    request:
+      decode: { as: json }
+      encode:
+        as: multipart
+        files:
+          token: { from: base64, name: upload, filename: x.bin }
+          "list.password[*]": { from: base64, name: "pic{index}", filename: y.bin }
   - { name: text, match: /text, upstream: app, request: "json -> text(field: password)" }
   - { name: whole, match: /whole, upstream: app, request: "text(field: password) -> json" }
   - { name: answer, match: /answer, upstream: app, response: "json -> text(field: password)" }
@@ -237,6 +250,49 @@ class ConsoleMaskTests(ConsoleTestCase):
             self.assertEqual(self.upstream.requests[-1].fields.all("recast-replay"), [])
         status, _ = self.console.post("/console/replay", {"id": first["id"]})
         self.assertEqual((status, self.upstream.requests[-1].fields.all("recast-replay")), (200, [first["request_id"]]))
+
+    def test_what_connection_names_goes_no_further_in_a_replay_either(self):
+        _, first = self.exchange("GET", "/plain", fields=["Connection: X-Hop , x-other", "X-Hop: 1", "X-Other: 2", "X-End: 3"])
+        self.assertEqual(self.console.post("/console/replay", {"id": first["id"]})[0], 200)
+        for request in self.upstream.requests[-2:]:
+            self.assertEqual([request.fields.get(name) for name in ("x-hop", "x-other", "x-end")], [None, None, "3"])
+
+    def test_a_coded_body_that_is_undone_in_part_is_told_to_be_cut(self):
+        body = gzip.compress(b'{"a":"' + b"z" * 1_000_000 + b'"}')
+        _, shown = self.exchange("POST", "/plain", body, JSON, ["Content-Encoding: gzip"])
+        shown_body = shown["client"]["request"]["body"]
+        self.assertEqual((shown_body["kept"], shown_body["whole"], shown["replayable"]), (len(body), False, True))
+
+    def test_a_file_that_a_rule_names_is_masked_as_its_field(self):
+        value = "the-secret-of-a-file-\u00fc"
+        body = json.dumps({"token": base64.b64encode(value.encode()).decode(), "list": {"password": ["YWJj", "eHl6MTIzNDU="]}, "n": 1})
+        response, shown = self.exchange("POST", "/files", body.encode(), JSON)
+        self.assertEqual(response.status, 200)
+        self.assertIn(value.encode(), self.upstream.requests[-1].body)
+        text = shown["upstream"]["request"]["body"]["text"]
+        self.assertEqual([name in text for name in (value, "abc", "xyz12345", 'name="upload"', 'name="pic1"')], [False, False, False, True, True])
+        for each in texts(shown):
+            self.assertNotIn(value, each)
+
+    def test_what_takes_long_to_mask_holds_no_worker(self):
+        body = gzip.compress(json.dumps([f"token={number}" for number in range(4000)]).encode())
+        _, shown = self.exchange("POST", "/plain", body, JSON, ["Content-Encoding: gzip"])
+
+        def is_masking():
+            for path in glob.glob(f"/proc/{self.recast.process.pid}/task/*/comm"):
+                with contextlib.suppress(OSError), open(path) as file:
+                    if file.read().startswith("recast-console"):
+                        return True
+            return False
+        with Client(self.console.port) as client:
+            client.send(
+                f"GET /console/exchange?id={shown['id']} HTTP/1.1\r\nHost: localhost\r\n"
+                f"Authorization: Bearer {self.console.token}\r\n\r\n".encode())
+            wait_until("a thread masks it", is_masking)
+            self.assertEqual(self.send("GET", "/plain").status, 200)
+            answer = client.response("GET")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(json.loads(answer.body)["client"]["request"]["body"]["masked"], 4000)
 
     def test_the_command_sends_the_bytes_of_a_field_that_is_no_text(self):
         with Client(self.recast.port) as client:

@@ -55,6 +55,10 @@ import Testing
         Body(form, "p=a%3Db%253D1%2526token%253Dsecret&b=2", "p=a%3Db%253D1%2526token%253D***&b=2"),
         Body(form, "p=%3Ca+token%3D%22secret%22%2F%3E", "p=%3Ca+token%3D%22***%22%2F%3E"),
         Body(form, "next=https%3A%2F%2Fh%2Fp%3Ftoken%3Dsecret", "next=https%3A%2F%2Fh%2Fp%3Ftoken%3D***"),
+        Body(form, "next=%252Fa%253Ftoken%253Dsecret", "next=%252Fa%253Ftoken%253D***"),
+        Body(form, "next=%257B%2522token%2522%253A1%257D", "next=%257B%2522token%2522%253A%2522***%2522%257D"),
+        Body(json, #"{"a":"%2Fa%3Ftoken%3Dsecret"}"#, #"{"a":"%2Fa%3Ftoken%3D***"}"#),
+        Body(xml, "<a>%7B%22token%22%3A%22secret%22%7D</a>", "<a>%7B%22token%22%3A%22***%22%7D</a>"),
         Body(form, "db=sql%3A%2F%2Fada%3Asecret%40h%2Fd", "db=sql%3A%2F%2F***%40h%2Fd"),
         Body(form, "%7B%22token%22%3A%22secret%22%7D", "%7B%22token%22%3A%22***%22%7D"),
         Body(json, #"{"a":"{\"token\":\"secret\\\"y\"}","b":1}"#, #"{"a":"{\"token\":\"***\"}","b":1}"#),
@@ -109,7 +113,14 @@ import Testing
         Body("text/plain", "user: bob, password: secret", "user: bob, password:***"),
         Body("text/plain", "{password: \"secret\", 'token': 'secret'}", "{password:***"),
         Body(json, #"{"a":"5" tall","password":"secret"}"#, #"{"a":"5" tall","password":***"#),
-        Body(json, #"{"password":'my secret'}"#, #"{"password":"***"***"#),
+        Body(json, #"{"password":'my secret'}"#, #"{"password":***"#),
+        Body(json, #"{"password": 'abc,secret'}"#, #"{"password": ***"#),
+        Body(json, #"{"password": 'a}secret'}"#, #"{"password": ***"#),
+        Body(json, "{\"password\": {\n 'a': 'secret'}\n}", "{\"password\": ***\n}"),
+        Body("application/yaml", "\"password\": abc]secret\nb: 1", "\"password\": ***\nb: 1"),
+        Body("text/plain", "\"password\": enc(\"abc\",\"secret\")", "\"password\": ***"),
+        Body("text/plain", #"x {"password": {"a": 1}, "b": 2}"#, #"x {"password": "***", "b": 2}"#),
+        Body("text/plain", "password: ***, secret", "password:***"),
         Body(json, #"{"file":"[db]\npassword=secret\n"}"#, #"{"file":"[db]\npassword=***\n"}"#),
         Body(
             json, "{\"a\":1,\"token\":\"secret\"}\n{\"token\":\"secret\",\"b\":2}\n",
@@ -352,8 +363,22 @@ import Testing
         #expect(String(decoding: bytes, as: UTF8.self) == "{\"a\":\"***\"}")
     }
 
+    @Test("a value that is a file elsewhere is found in base64, and the other way")
+    func base64() {
+        let value = Array("the secret of a file".utf8)
+        let text = Array(Base64Encoder.text(of: value.span).span.lossyString().utf8)
+        #expect(
+            Secrets([value]).hide(in: Array("a=".utf8) + text).bytes == Array("a=***".utf8) + text.filter { $0 == 0x3D }
+        )
+        #expect(Secrets([text]).hide(in: Array("a=".utf8) + value).bytes == Array("a=***".utf8))
+    }
+
     @Test("values that are much alike are looked for in time, or nothing is shown")
     func alike() {
+        let many = Secrets((0..<600).map { Array("aaaaaa\($0)".utf8) })
+        let near = [UInt8](repeating: UInt8(ascii: "a"), count: 8000) + Array("599 aaaaaa59 aaaaa1".utf8)
+        let shown = [UInt8](repeating: UInt8(ascii: "a"), count: 7994) + Array("*** *** aaaaa1".utf8)
+        #expect(many.hide(in: near).bytes == shown)
         let text = [UInt8](repeating: UInt8(ascii: "a"), count: 300_000)
         let (bytes, count) = Secrets([Array(text.dropLast(1000)) + Array("b".utf8)]).hide(in: text)
         #expect(bytes == Array("***".utf8) && count == 1)
@@ -365,7 +390,7 @@ import Testing
         arguments: [
             "a=", "a:", "%3D", "token=", "\"", "[", "<a ", "http://", "<!---->", "<!x>", "<input name=token>",
             "<token>", "<key>", "--a\n",
-            "token=a&", "\"token\":", "<input name=token></x>",
+            "token=a&", "\"token\":", "<input name=token></x>", ";", "%3b",
         ])
     func manySigns(piece: String) {
         let text = Array(String(repeating: piece, count: 30_000).utf8)
@@ -380,6 +405,8 @@ import Testing
         let head = ShownHead(
             Array("GET /?a=%25".utf8) + text + Array(" HTTP/1.1\r\nX: %".utf8) + text + Array("\r\n\r\n".utf8), mask)
         #expect(head.fields.count == 1)
+        let path = ShownHead(Array("GET /;a".utf8) + text + Array(" HTTP/1.1\r\nReferer: /;".utf8) + text, mask)
+        #expect(path.fields.count == 1)
     }
 
     @Test("of boundaries that are guessed a few are looked behind")

@@ -133,9 +133,12 @@ struct AdminResponse {
     }
 
     /// An object that is written already.
-    static func json(text: String, status: Int = 200) -> AdminResponse {
+    static func json(text: String, status: Int = 200) -> AdminResponse { json(Array(text.utf8), status: status) }
+
+    /// As above, for bytes.
+    static func json(_ document: [UInt8], status: Int = 200) -> AdminResponse {
         var body = OutputBuffer()
-        body.append(text: text)
+        body.append(document.span)
         return AdminResponse(status: status, contentType: "application/json", body: body)
     }
 

@@ -21,6 +21,8 @@ final class AdminServer {
     /// Who has it sees what the console keeps, and sends it again.
     let token = ConsoleToken()
     let loop: EventLoop
+    /// Masks what the console shows.
+    let aside: AsideWork
     private var doors: [AdminDoor] = []
     /// Who follows the uploads, or the exchanges.
     private var feeds: [ObjectIdentifier: AnyObject] = [:]
@@ -40,6 +42,7 @@ final class AdminServer {
     /// Listens on the addresses that `settings` name.
     init(loop: EventLoop, settings: AdminSettings, services: AdminServices) throws(ServerError) {
         self.loop = loop
+        aside = AsideWork(loop: loop)
         self.services = services
         hosts = settings.hosts
         console = settings.console

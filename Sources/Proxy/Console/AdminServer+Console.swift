@@ -42,33 +42,35 @@ extension AdminServer {
 
     private func gatherExchanges(
         _ selection: ExchangeSelection, _ known: [Int: Int], limit: Int, _ control: ServerControl,
-        _ done: @escaping (ExchangeNews, _ missing: Int) -> Void
+        _ done: @escaping (ShownNews, _ missing: Int) -> Void
     ) {
         control.gather(within: Self.gatherTime) { worker in
             worker.exchanges(selection, since: known, limit: limit)
-        } _: { (answers: [ExchangeNews], missing) in
-            var news = ExchangeNews()
-            for answer in answers { news.merge(answer, limit: limit) }
-            done(news, missing)
+        } _: { [weak self] (answers: [ExchangeNews], missing) in
+            guard let self else { return }
+            let mask = mask
+            aside.run {
+                var news = ExchangeNews()
+                for answer in answers { news.merge(answer, limit: limit) }
+                return ShownNews(news, mask)
+            } _: {
+                done($0, missing)
+            }
         }
     }
 
-    private func list(_ news: ExchangeNews, missing: Int) -> AdminValue {
+    private func list(_ news: ShownNews, missing: Int) -> AdminValue {
         let settings = console ?? ConsoleSettings()
-        let mask = mask
         return .object([
-            ("exchanges", .list(news.exchanges.map { .object($0.members(mask)) })),
+            ("exchanges", .list(news.exchanges)),
             ("entries", .number(settings.entries)), ("body", .number(settings.body)),
             ("mask", .list(settings.mask.map(AdminValue.text))), ("truncated", .bool(news.missed > 0)),
             ("workers_missing", .number(missing)),
         ])
     }
 
-    private func more(_ news: ExchangeNews) -> AdminValue {
-        let mask = mask
-        return .object([
-            ("exchanges", .list(news.exchanges.map { .object($0.members(mask)) })), ("missed", .number(news.missed)),
-        ])
+    private func more(_ news: ShownNews) -> AdminValue {
+        .object([("exchanges", .list(news.exchanges)), ("missed", .number(news.missed))])
     }
 
     // MARK: One exchange
@@ -78,7 +80,13 @@ extension AdminServer {
     ) {
         findExchange(request.value("id"), control, respond) { [weak self] kept in
             guard let self else { return }
-            respond(.json(kept.value(mask, explain: services.explain)))
+            let mask = mask
+            let moves = kept.moves(services.explain)
+            aside.run {
+                kept.value(mask, moves).document.span.copied()
+            } _: {
+                respond(.json($0))
+            }
         }
     }
 
@@ -149,29 +157,24 @@ extension AdminServer {
             return respond(.fault(error.status, error.reason))
         }
         findExchange(order.id, control, respond) { [weak self, weak control] kept in
-            guard let self, let control else { return }
-            do throws(ReplayFault) {
-                try send(kept, order.edit, control, respond)
-            } catch {
-                respond(.fault(error.status, error.reason))
+            guard let self, control != nil else { return }
+            let (mask, edit) = (mask, order.edit)
+            aside.run {
+                Result { () throws(ReplayFault) in try ReplayedRequest(kept, edit, mask) }
+            } _: { [weak self, weak control] (request: Result<ReplayedRequest, ReplayFault>) in
+                guard let self, let control else { return }
+                switch request {
+                case .success(let request): send(request, of: kept, control, respond)
+                case .failure(let fault): respond(.fault(fault.status, fault.reason))
+                }
             }
         }
     }
 
     private func send(
-        _ kept: KeptExchange, _ edit: ReplayOrder.Edit?, _ control: ServerControl,
+        _ request: ReplayedRequest, of kept: KeptExchange, _ control: ServerControl,
         _ respond: @escaping (AdminResponse) -> Void
-    ) throws(ReplayFault) {
-        guard var request = ReplayedRequest(kept) else {
-            throw ReplayFault(status: 409, reason: kept.obstacle ?? "the request's head can't be read")
-        }
-        var isBodyEdited = false
-        if let edit {
-            let mask = kept.widened(mask)
-            let (messages, secrets) = kept.shown(mask)
-            isBodyEdited = try request.apply(edit, mask: mask, shown: messages[0], secrets: secrets)
-        }
-        if let obstacle = kept.obstacle, !isBodyEdited { throw ReplayFault(status: 409, reason: obstacle) }
+    ) {
         replays += 1
         let replay = Replay(of: kept.facts.id, body: request.body, from: kept.peer, on: control.worker) {
             [weak self] outcome in

@@ -13,8 +13,10 @@ struct BodyMask {
     /// How many others it is a text in.
     private let depth: Int
     private(set) var bytes: [UInt8]
-    /// Where each of `bytes` stood in the body; what was put in stood nowhere.
+    /// Where each of `bytes` stood in the body; what was put in stood nowhere, and less than 0 says where what stands there was put in
+    /// around this body.
     private var origins: [Int32]
+    private let hasGiven: Bool
     /// The body with the replacements, as far as it is done.
     private(set) var output: [UInt8] = []
     private var outputOrigins: [Int32] = []
@@ -24,29 +26,33 @@ struct BodyMask {
     var values: [[UInt8]] = []
     private(set) var at = 0
 
-    init(_ bytes: [UInt8], _ mask: NameMask, isWhole: Bool = true, depth: Int = 0) {
+    /// - Parameter given: for each byte whether it was put in before; empty: none.
+    init(_ bytes: [UInt8], _ mask: NameMask, isWhole: Bool = true, depth: Int = 0, given: [Bool] = []) {
         self.bytes = bytes
         self.mask = mask
         self.isWhole = isWhole
         self.depth = depth
         origins = Array(0..<Int32(bytes.count))
+        hasGiven = given.contains(true)
+        for index in given.indices where given[index] { origins[index] = ~origins[index] }
         output.reserveCapacity(bytes.count)
         outputOrigins.reserveCapacity(bytes.count)
     }
 
     /// Texts in the values of others, and multipart bodies in their parts, that deep at most.
     private static let deepest = 4
-    private static let nowhere: Int32 = -1
+    private static let nowhere = Int32.min
 
     /// Masks `bytes`, whose type is `type`. `isShown` is false where its names can't be read, so that nothing of it can be shown.
     ///
     /// - Parameters:
     ///   - isWhole: whether it ends where it did: else its last character may be cut.
     ///   - depth: how many others it is a part or a value of.
+    ///   - given: see `init`.
     static func apply(
-        _ mask: NameMask, to bytes: [UInt8], type: String, isWhole: Bool = true, depth: Int = 0
+        _ mask: NameMask, to bytes: [UInt8], type: String, isWhole: Bool = true, depth: Int = 0, given: [Bool] = []
     ) -> (masked: BodyMask, isShown: Bool) {
-        var body = BodyMask(bytes, mask, isWhole: isWhole, depth: depth)
+        var body = BodyMask(bytes, mask, isWhole: isWhole, depth: depth, given: given)
         guard !mask.isEmpty else {
             body.copy(to: bytes.count)
             return (body, true)
@@ -94,15 +100,24 @@ struct BodyMask {
         case UInt8(ascii: "<"): pass { $0.maskMarkup() }
         case let byte? where Self.isBracket(byte) && isJSON: pass { $0.maskJSON() }
         default:
+            if depth > 0 { maskEscaped() }
             if let boundary = firstBoundary, depth < Self.deepest {
                 pass { $0.maskMultipart(boundary: boundary, depthAround: $0.depth + 1) }
             }
             // It may be a form or JSON of another type, or hold one. What is a text in a value has more around its parameters.
-            pass { $0.maskJSON(looksInside: $0.depth == 0) }
+            pass { $0.maskJSON(looksInside: $0.depth == 0, isJSON: false) }
             pass { $0.maskLines() }
             pass { $0.maskUserInfo(to: $0.bytes.count) }
             pass { if $0.depth == 0 { $0.maskForm(inLines: true) } else { $0.maskParameters() } }
         }
+    }
+
+    /// Masks what stands in a value that is escaped as a whole, as an address in a parameter of another one.
+    private mutating func maskEscaped() {
+        guard depth < Self.deepest, bytes.contains(UInt8(ascii: "%")),
+            PlainText(bytes[...], without: .percent).bytes.count < bytes.count
+        else { return }
+        pass { $0.maskInside(0..<$0.bytes.count, .percent) }
     }
 
     /// Whether it is JSON, or the beginning of it: settings and logs begin as that does.
@@ -185,7 +200,10 @@ struct BodyMask {
         if isAddress(value) { return address(mask, value) }
         var body = BodyMask(value, mask, depth: 1)
         if !mask.isEmpty {
-            if value.first == UInt8(ascii: "{") || value.first == UInt8(ascii: "[") { body.pass { $0.maskJSON() } }
+            body.maskEscaped()
+            if value.first == UInt8(ascii: "{") || value.first == UInt8(ascii: "[") {
+                body.pass { $0.maskJSON(isJSON: false) }
+            }
             body.pass { $0.maskUserInfo(to: $0.bytes.count) }
             body.pass { $0.maskParameters() }
         }
@@ -273,19 +291,24 @@ struct BodyMask {
             veil(to: piece.upperBound)
             return true
         }
-        let inner = Self.apply(mask, to: plain.bytes, type: "", isWhole: isWhole, depth: depth + 1).masked
+        let given =
+            count == 0 && !hasGiven ? [] : plain.places.dropLast().map { origins[piece.lowerBound + Int($0)] < 0 }
+        let inner = Self.apply(
+            mask, to: plain.bytes, type: "", isWhole: isWhole, depth: depth + 1, given: given
+        ).masked
         guard inner.count > 0 else { return false }
         let known = Set(bytes[piece])
         copy(to: piece.lowerBound)
         for (byte, origin) in zip(inner.output, inner.outputOrigins) {
             guard origin != Self.nowhere else {
                 // What stands in the text as itself needs no escape there; in JSON it stands behind one.
-                let isPlain = spelling != .json && known.contains(byte)
+                let isPlain = spelling != .json && byte != spelling?.mark && known.contains(byte)
                 put(isPlain ? [byte] : spelling?.spelled(byte) ?? [byte])
                 continue
             }
-            let own = piece.lowerBound + Int(plain.places[Int(origin)])
-            let end = piece.lowerBound + Int(plain.places[Int(origin) + 1])
+            let place = Int(origin < 0 ? ~origin : origin)
+            let own = piece.lowerBound + Int(plain.places[place])
+            let end = piece.lowerBound + Int(plain.places[place + 1])
             output += bytes[own..<end]
             outputOrigins += origins[own..<end]
         }
@@ -418,11 +441,12 @@ struct BodyMask {
     /// Masks the values of a path's parameters, whatever their names, as the access log does.
     private mutating func maskPath(to last: Int) {
         var start = at
+        var slash = -1
         let seen = bytes[..<last]
         while start < last {
             let (sign, length) = PathParameters.next(in: seen.span, from: start)
             guard sign < last else { return }
-            let slash = bytes[sign..<last].firstIndex(of: UInt8(ascii: "/")) ?? last
+            if slash < sign { slash = bytes[sign..<last].firstIndex(of: UInt8(ascii: "/")) ?? last }
             let end = min(slash, PathParameters.next(in: seen.span, from: sign + length).start)
             let equals = bytes[(sign + length)..<end].firstIndex(of: UInt8(ascii: "="))
             copy(to: equals.map { $0 + 1 } ?? sign + length)
@@ -486,15 +510,18 @@ struct BodyMask {
         let hasQuote = here < bytes.count && bytes[here] == UInt8(ascii: "\"")
         if hasQuote { here += 1 }
         let mark = "\(NameMask.replacement)".utf8
-        guard bytes[min(here, bytes.count)...].starts(with: mark) else { return nil }
+        // One that came so is a value.
+        guard bytes[min(here, bytes.count)...].starts(with: mark), origins[here] < 0 else { return nil }
         here += mark.count
         return hasQuote && here < bytes.count && bytes[here] == UInt8(ascii: "\"") ? here + 1 : here
     }
 
     // MARK: JSON
 
-    /// - Parameter looksInside: whether strings may be texts of their own.
-    private mutating func maskJSON(looksInside: Bool = true) {
+    /// - Parameters:
+    ///   - looksInside: whether strings may be texts of their own.
+    ///   - isJSON: whether all of it is; else what follows a masked name and is no value of JSON goes up to its line's end.
+    private mutating func maskJSON(looksInside: Bool = true, isJSON: Bool = true) {
         var here = at
         while here < bytes.count {
             guard bytes[here] == UInt8(ascii: "\"") else {
@@ -513,10 +540,25 @@ struct BodyMask {
             if mask.holds(PlainText(bytes[content], without: .json).bytes.span) {
                 let value = skipSpace(next + 1)
                 copy(to: value)
-                hide(to: endOfValue(value), quote: UInt8(ascii: "\""))
-                here = max(end, at)
+                let end = endOfValue(value)
+                if isJSON || self.isValue(value..<end) {
+                    hide(to: end, quote: UInt8(ascii: "\""))
+                } else {
+                    hide(
+                        to: max(
+                            end,
+                            bytes[end...].firstIndex { $0 == ASCII.lineFeed || $0 == ASCII.carriageReturn }
+                                ?? bytes.count))
+                }
+                here = max(here, at)
             }
         }
+    }
+
+    /// Whether a piece is a value of JSON.
+    private func isValue(_ piece: Range<Int>) -> Bool {
+        if bytes[piece].first == UInt8(ascii: "\"") { return isClosed(piece.lowerBound, piece.upperBound) }
+        return BodyMask(Array(bytes[piece]), mask).isJSON
     }
 
     /// Whether the string from `start` to `end` has its second quote.
@@ -652,12 +694,15 @@ struct BodyMask {
     /// Masks a part's content, or puts the replacement in its place where its names can't be read.
     private mutating func maskPiece(to end: Int, type: String, isWhole: Bool, depth: Int) {
         guard end > at else { return }
+        let given = count == 0 && !hasGiven ? [] : origins[at..<end].map { $0 < 0 }
         let (piece, isShown) = Self.apply(
-            mask, to: Array(bytes[at..<end]), type: type, isWhole: isWhole, depth: depth)
+            mask, to: Array(bytes[at..<end]), type: type, isWhole: isWhole, depth: depth, given: given)
         guard isShown else { return veil(to: end) }
         output += piece.output
         let known = origins[at..<end]
-        outputOrigins += piece.outputOrigins.map { $0 == Self.nowhere ? $0 : known[known.startIndex + Int($0)] }
+        outputOrigins += piece.outputOrigins.map {
+            $0 == Self.nowhere ? $0 : known[known.startIndex + Int($0 < 0 ? ~$0 : $0)]
+        }
         count += piece.count
         values += piece.values
         at = end

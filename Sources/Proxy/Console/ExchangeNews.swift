@@ -25,6 +25,20 @@ struct ExchangeNews: Sendable {
     }
 }
 
+/// What a reader is shown of it.
+struct ShownNews: Sendable {
+    /// The newest first.
+    let exchanges: [AdminValue]
+    let next: [Int: Int]
+    let missed: Int
+
+    init(_ news: ExchangeNews, _ mask: NameMask) {
+        exchanges = news.exchanges.map { .object($0.members(mask)) }
+        next = news.next
+        missed = news.missed
+    }
+}
+
 extension Worker {
     /// What it keeps of the selection since the numbers that `known` says, `limit` exchanges at most.
     func exchanges(_ selection: ExchangeSelection, since known: [Int: Int], limit: Int) -> ExchangeNews {
@@ -86,8 +100,8 @@ final class ExchangeFollower {
     ///   - list: the document of the first event.
     ///   - more: that of those behind it.
     func tell(
-        _ news: ExchangeNews, list: (ExchangeNews) -> AdminValue, more: (ExchangeNews) -> AdminValue
-    ) -> EventFeed<ExchangeNews>.Outcome {
+        _ news: ShownNews, list: (ShownNews) -> AdminValue, more: (ShownNews) -> AdminValue
+    ) -> EventFeed<ShownNews>.Outcome {
         known.merge(news.next) { $1 }
         if isFirst {
             isFirst = false

@@ -44,7 +44,12 @@ struct KeptExchange: Sendable {
             address: origin.map { SocketAddress($0.peer) }, port: origin?.port ?? 0, isSecure: origin?.isSecure ?? false
         )
         let plans = [tap.route?.conversion?.plan] + (tap.route?.responseRules?.rules.map { $0.conversion?.plan } ?? [])
-        renamed = plans.compactMap { $0 }.flatMap(\.map.rename).map { ("\($0.from)", $0.to.lastKey ?? "\($0.to)") }
+        renamed = plans.compactMap { $0 }.flatMap { plan in
+            plan.map.rename.map { ("\($0.from)", $0.to.lastKey ?? "\($0.to)") }
+                + plan.files.flatMap { rule in
+                    (0..<Self.namedFiles).compactMap { index in rule.name.map { ("\(rule.path)", $0.text(index)) } }
+                }
+        }
         bodyFields = Self.bodyFields(of: tap)
         hasConversion = tap.facts.convertsRequest
         convertsResponse = tap.facts.convertsResponse
@@ -64,6 +69,9 @@ struct KeptExchange: Sendable {
         }
         return nil
     }
+
+    /// So many of the files that a rule numbers have names that are masked where theirs was.
+    private static let namedFiles = 64
 
     private static func bodyFields(of tap: ExchangeTap) -> [[String]] {
         func isText(_ encoding: BodyEncoding?) -> Bool { encoding == .text || encoding == .raw }
@@ -107,14 +115,22 @@ struct KeptExchange: Sendable {
         return (messages, secrets)
     }
 
+    /// Where the fields of its bodies went.
+    typealias Moves = (value: AdminValue, fault: String?)
+
+    /// Where those of the request went, and of the response.
+    func moves(_ explain: (AdminServices.Sample) -> AdminServices.Explanation) -> (request: Moves, response: Moves) {
+        (
+            hasConversion ? moves(in: fromClient, nil, explain) : (.none, nil),
+            convertsResponse ? moves(in: fromUpstream, facts.upstreamStatus, explain) : (.none, nil)
+        )
+    }
+
     /// What is shown of it.
-    func value(_ mask: NameMask, explain: (AdminServices.Sample) -> AdminServices.Explanation) -> AdminValue {
+    func value(_ mask: NameMask, _ moves: (request: Moves, response: Moves)) -> AdminValue {
         let mask = widened(mask)
         let (messages, secrets) = shown(mask)
         let whyNot = obstacle
-        let (moves, fault) = hasConversion ? self.moves(in: fromClient, nil, explain) : (.none, nil)
-        let (responseMoves, responseFault) =
-            convertsResponse ? self.moves(in: fromUpstream, facts.upstreamStatus, explain) : (.none, nil)
         func optional(_ text: String?) -> AdminValue { text.map(AdminValue.text) ?? .none }
         let client = AdminValue.object([
             ("address", optional(facts.client)), ("request", messages[0].value),
@@ -129,9 +145,9 @@ struct KeptExchange: Sendable {
         var members = facts.members(mask, hiding: secrets).filter { $0.name != "client" && $0.name != "upstream" }
         members += [
             ("client", client), ("upstream", upstream), ("framing", .text(framing)), ("retries", .number(retries)),
-            ("times", .object(times.map { ($0.name, .seconds($0.nanoseconds)) })), ("explanation", moves),
-            ("explanation_error", optional(fault)), ("response_explanation", responseMoves),
-            ("response_explanation_error", optional(responseFault)), ("replayable", .bool(whyNot == nil)),
+            ("times", .object(times.map { ($0.name, .seconds($0.nanoseconds)) })), ("explanation", moves.request.value),
+            ("explanation_error", optional(moves.request.fault)), ("response_explanation", moves.response.value),
+            ("response_explanation_error", optional(moves.response.fault)), ("replayable", .bool(whyNot == nil)),
             ("not_replayable", optional(whyNot)), ("curl", optional(curl(messages[0]))),
         ]
         return .object(members)
@@ -142,7 +158,7 @@ struct KeptExchange: Sendable {
     /// - Parameter status: that of a response; nil: the message is the request.
     private func moves(
         in message: KeptCopy, _ status: Int?, _ explain: (AdminServices.Sample) -> AdminServices.Explanation
-    ) -> (AdminValue, fault: String?) {
+    ) -> Moves {
         guard let route = facts.route else { return (.none, nil) }
         guard let body = message.decoded(limit: ConsoleSettings.greatestBody), body.isWhole else {
             return (.none, "only the beginning of the body is kept")

@@ -14,7 +14,7 @@ struct PlainText {
         case markup
 
         /// With which an escape begins.
-        fileprivate var mark: UInt8 {
+        var mark: UInt8 {
             switch self {
             case .percent, .form: UInt8(ascii: "%")
             case .json: UInt8(ascii: "\\")

@@ -13,7 +13,7 @@ struct ReplayPeer: Sendable {
 }
 
 /// A request that is sent through its route again.
-struct ReplayedRequest {
+struct ReplayedRequest: Sendable {
     var method: [UInt8]
     var target: [UInt8]
     var fields: [(name: [UInt8], value: [UInt8])]
@@ -28,16 +28,25 @@ struct ReplayedRequest {
         "te", "traceparent", "tracestate", "trailer", "transfer-encoding", "upgrade", "x-request-id",
     ]
 
-    /// The request as it was kept; nil where its head can't be read.
-    init?(_ kept: KeptExchange) {
+    /// The request as it was kept, with what was edited of it.
+    ///
+    /// - Throws: why it can't be sent.
+    init(_ kept: KeptExchange, _ edit: ReplayOrder.Edit?, _ mask: NameMask) throws(ReplayFault) {
         let lines = ShownHead.lines(of: kept.fromClient.head)
         guard let line = lines.first, let space = line.firstIndex(of: ASCII.space),
             let end = line.lastIndex(of: ASCII.space), end > space
-        else { return nil }
+        else { throw ReplayFault(status: 409, reason: kept.obstacle ?? "the request's head can't be read") }
         method = Array(line[..<space])
         target = Array(line[(space + 1)..<end])
         fields = lines.dropFirst().compactMap(ShownHead.field)
         body = kept.fromClient.body
+        var isBodyEdited = false
+        if let edit {
+            let mask = kept.widened(mask)
+            let (messages, secrets) = kept.shown(mask)
+            isBodyEdited = try apply(edit, mask: mask, shown: messages[0], secrets: secrets)
+        }
+        if let obstacle = kept.obstacle, !isBodyEdited { throw ReplayFault(status: 409, reason: obstacle) }
     }
 
     /// Puts in what was edited. What came as it is shown is what it was, and nothing else
@@ -49,7 +58,7 @@ struct ReplayedRequest {
     ///   - secrets: the values that are hidden in it.
     /// - Returns: whether it brings a body: one that is left as it is shown is what is kept, though that may be the beginning alone.
     /// - Throws: why it can't be sent.
-    mutating func apply(
+    private mutating func apply(
         _ edit: ReplayOrder.Edit, mask: NameMask, shown: ShownMessage, secrets: Secrets
     ) throws(ReplayFault) -> Bool {
         let line = shown.shownHead.line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
@@ -178,8 +187,16 @@ struct ReplayedRequest {
     /// The request as HTTP/1.1 has it, with the mark of a replay.
     func head(of requestID: [UInt8]) -> [UInt8] {
         var head = method + [ASCII.space] + target + " HTTP/1.1\r\n".utf8
+        func name(_ field: (name: [UInt8], value: [UInt8])) -> String {
+            String(decoding: field.name, as: UTF8.self).lowercased()
+        }
+        // What Connection names was of the connection, too (RFC 9110 §7.6.1).
+        let options = fields.filter { name($0) == "connection" }.flatMap {
+            String(decoding: $0.value, as: UTF8.self).lowercased().split { ", \t".contains($0) }.map(String.init)
+        }
+        let own = Self.ownFields.union(options)
         for field in fields {
-            guard !Self.ownFields.contains(String(decoding: field.name, as: UTF8.self).lowercased()) else { continue }
+            guard !own.contains(name(field)) else { continue }
             head += field.name + ": ".utf8 + field.value + "\r\n".utf8
         }
         let hasContent = !body.isEmpty || ["POST", "PUT", "PATCH"].contains(String(decoding: method, as: UTF8.self))

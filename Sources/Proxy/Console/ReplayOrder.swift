@@ -6,7 +6,7 @@ struct ReplayOrder {
     let edit: Edit?
 
     /// What takes the place of what was, where it isn't nil.
-    struct Edit {
+    struct Edit: Sendable {
         var method: String?
         var target: String?
         var fields: [(name: String, value: String)]?

@@ -451,7 +451,7 @@ struct ShownMessage {
         let encoding = BodyEncoding.allCases.first { $0.mediaType == essence }
         let isHidden = text == nil && (!isShown || hasMask)
         return .object([
-            ("size", .number(size)), ("kept", .number(kept)), ("whole", .bool(isWhole)),
+            ("size", .number(size)), ("kept", .number(kept)), ("whole", .bool(isWhole && isShownWhole)),
             ("text", text.map(AdminValue.text) ?? .none), ("base64", base64.map(AdminValue.text) ?? .none),
             ("masked", .number(masked)),
             ("hidden", isHidden ? .text(whyHidden) : .none),

@@ -112,6 +112,11 @@ public struct FileNameTemplate: Hashable, Sendable {
         }
         pattern = NamePattern(pieces: pieces)
     }
+
+    /// The name of a file by its number, from 0 on.
+    package func text(_ index: Int) -> String {
+        pattern.pieces.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\(index)")
+    }
 }
 
 /// One media type, or all of one kind: `application/pdf`, `image/*`, `*/*`.

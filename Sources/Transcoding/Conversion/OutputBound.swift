@@ -327,7 +327,8 @@ extension FieldMap {
 }
 
 extension FieldPath {
-    /// Whether a name that spells the path surely takes no more bytes than one that spells `other`, in brackets or with dots, and escapes none.
+    /// Whether a name that spells the path surely takes no more bytes than one that spells `other`, in brackets or with dots, and has
+    /// none to escape.
     fileprivate func isNoLonger(than other: FieldPath) -> Bool {
         let arePlain = segments.allSatisfy { segment in
             guard case .key(let name) = segment else { return true }
