@@ -277,6 +277,20 @@ struct OutputBoundTests {
         }
     }
 
+    @Test("files that go into parts as base64 have room", arguments: [20_000, 500_000])
+    func base64Parts(_ length: Int) {
+        let general = plan(.multipart, .multipart) { $0.fieldEncoding.files = .base64 }
+        let ruled = plan(.multipart, .multipart).with(FileRule(path: path("f"), policy: .base64))
+        let file = String(repeating: "x", count: length)
+        for plan in [general, ruled] {
+            for body in [multipart("f:a.bin=\(file)"), multipart("a=1", "f:a=\(file)", "f:b=\(file)", "b=2")] {
+                let run = Self.run(plan, Array(body.utf8), slice: 48 * 1024)
+                #expect(run.failure == nil && !run.announced.isEmpty)
+                #expect(run.announced.allSatisfy { $0 >= run.length })
+            }
+        }
+    }
+
     @Test("files whose heads a rule makes longer have room, however many", arguments: 0..<5)
     func manyLongerHeads(_ index: Int) {
         let plan = Self.headRules[index](plan(.multipart, .multipart))

@@ -180,9 +180,12 @@ struct SenderTests {
 
         let paddle = try SignatureVector.named("paddle-2")
         sample = SampleWebhook(#"{"data": "value"}"#, [("Paddle-Signature", "ts=1698796800;h1=\(paddle.signature)")])
-        #expect(
-            sample.verify(try options("paddle", SigningSecret("VALID_SECRET", as: .text)), now: 1_698_796_802_000)
-                == nil)
+        let sent = 1_698_796_800_000
+        for (now, fault) in [
+            (sent + 2000, nil), (sent + 5000, nil), (sent + 5001, SignatureFault.expired), (sent - 60_000, nil),
+        ] {
+            #expect(sample.verify(try options("paddle", SigningSecret("VALID_SECRET", as: .text)), now: now) == fault)
+        }
     }
 
     @Test("Twilio: the published forms, ports and JSON")

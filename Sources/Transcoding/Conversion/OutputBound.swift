@@ -128,8 +128,9 @@ private struct OutputBound {
             bytes = nil
             return
         }
-        // Files become base64 in documents; in JSON they are that already.
-        let content = isDocument && input != .json ? remaining / 3 * 4 + 4 : remaining
+        // Files become base64 in documents, and in parts where the plan says so; in JSON they are that already.
+        let isBase64 = isDocument ? input != .json : plan.writesBase64(from: input)
+        let content = isBase64 ? remaining / 3 * 4 + 4 : remaining
         let held = conversion.heldCount * (plan.output == .json || !isDocument ? 1 : 2)
         // A body whose fields have all the structure they can and that is full of escapes besides is none that is sent.
         // Nor has one that passes a long name, which is one field's most often, in each of a thousand parts.
@@ -274,6 +275,11 @@ extension ConversionPlan {
             return 0
         }
         return line + standard.utf8CodeUnitCount
+    }
+
+    /// Whether files of a multipart body go into parts as base64.
+    fileprivate func writesBase64(from input: BodyEncoding) -> Bool {
+        input == .multipart && (generalFilePolicy == .base64 || files.contains { $0.policy == .base64 })
     }
 
     /// Whether filenames that came go into a multipart body, where those that aren't ASCII are written twice.
