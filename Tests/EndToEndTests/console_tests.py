@@ -345,6 +345,27 @@ class ConsoleTests(ConsoleTestCase):
         shown = self.console.json(f"/console/exchange?id={answer['id']}")
         self.assertEqual((shown["replay_of"], shown["status"]), (first["id"], answer["status"]))
 
+    def test_no_more_replays_run_at_once_than_sixteen(self):
+        _, first = self.exchange("POST", "/plain", b'{"n":1}', JSON)
+        known, may_answer = len(self.upstream.requests), threading.Event()
+        self.upstream.script = lambda exchange: (exchange.read_body(), may_answer.wait(DEADLINE), exchange.answer())
+        # Half of them are edited, which takes longer.
+        orders = [{"id": first["id"], **({"edit": {"body": "{}"}} if number % 2 else {})} for number in range(16)]
+        statuses = []
+        posts = [threading.Thread(target=lambda order=order: statuses.append(self.console.post("/console/replay", order)[0])) for order in orders]
+        try:
+            for post in posts:
+                post.start()
+            wait_until("sixteen have come", lambda: len(self.upstream.requests) == known + 16)
+            for order in orders[:2]:
+                self.assertIn("16", self.replay(order, 503)["error"])
+        finally:
+            may_answer.set()
+            for post in posts:
+                post.join()
+        self.assertEqual(statuses, [200] * 16)
+        self.replay(orders[0])
+
     def test_an_edited_replay_goes_as_it_was_edited(self):
         _, first = self.exchange("POST", "/plain/a?token=abcdef&b=1", b'{"password":"geheim","n":1}', JSON, ["X-Token: geheimer"])
         self.replay({"id": first["id"], "edit": {

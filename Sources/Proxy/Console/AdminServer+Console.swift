@@ -147,9 +147,6 @@ extension AdminServer {
         } catch {
             return respond(.fault(400, "the body is no JSON as {\"id\": \"0-17\"}: \(error)"))
         }
-        guard replays < Self.replayLimit else {
-            return respond(.fault(503, "\(Self.replayLimit) requests are being sent again already"))
-        }
         let order: ReplayOrder
         do throws(ReplayFault) {
             order = try ReplayOrder(document, hint: services.hint)
@@ -175,6 +172,10 @@ extension AdminServer {
         _ request: ReplayedRequest, of kept: KeptExchange, _ control: ServerControl,
         _ respond: @escaping (AdminResponse) -> Void
     ) {
+        // Others may have begun while this one was looked for and edited.
+        guard replays < Self.replayLimit else {
+            return respond(.fault(503, "\(Self.replayLimit) requests are being sent again already"))
+        }
         replays += 1
         let replay = Replay(of: kept.facts.id, body: request.body, from: kept.peer, on: control.worker) {
             [weak self] outcome in

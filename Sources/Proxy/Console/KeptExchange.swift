@@ -47,7 +47,7 @@ struct KeptExchange: Sendable {
         renamed = plans.compactMap { $0 }.flatMap { plan in
             plan.map.rename.map { ("\($0.from)", $0.to.lastKey ?? "\($0.to)") }
                 + plan.files.flatMap { rule in
-                    (0..<Self.namedFiles).compactMap { index in rule.name.map { ("\(rule.path)", $0.text(index)) } }
+                    rule.name.map { Self.names($0).map { ("\(rule.path)", $0) } } ?? []
                 }
         }
         bodyFields = Self.bodyFields(of: tap)
@@ -72,6 +72,11 @@ struct KeptExchange: Sendable {
 
     /// So many of the files that a rule numbers have names that are masked where theirs was.
     private static let namedFiles = 64
+
+    /// The names that a rule gives to files: one where it doesn't number them.
+    private static func names(_ name: FileNameTemplate) -> [String] {
+        name.text(0) == name.text(1) ? [name.text(0)] : (0..<namedFiles).map(name.text)
+    }
 
     private static func bodyFields(of tap: ExchangeTap) -> [[String]] {
         func isText(_ encoding: BodyEncoding?) -> Bool { encoding == .text || encoding == .raw }

@@ -133,7 +133,7 @@ private struct OutputBound {
         let content = isBase64 ? remaining / 3 * 4 + 4 : remaining
         let held = conversion.heldCount * (plan.output == .json || !isDocument ? 1 : 2)
         // A body whose fields have all the structure they can and that is full of escapes besides is none that is sent.
-        // Nor has one that passes a long name, which is one field's most often, in each of a thousand parts.
+        // Nor is one whose parts pass, and of which each of a thousand has a name that becomes much longer.
         let growth =
             passes
             ? max(fields + min(renames, max(0, Self.usualGrowth - fields)), allowance)
