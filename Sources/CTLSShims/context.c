@@ -351,4 +351,47 @@ bool recast_tls_validity(const recast_tls_context *context, int64_t *not_before,
     return is_known;
 }
 
+/* The latest end among the lists of that issuer. */
+static bool revocations_end_of(const STACK_OF(X509_OBJECT) *objects, const X509_NAME *issuer, int64_t *end) {
+    bool is_known = false;
+    for (int at = 0; at < sk_X509_OBJECT_num(objects); at++) {
+        const X509_CRL *list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, at));
+        int64_t next = 0;
+        if (list == NULL || X509_NAME_cmp(X509_CRL_get_issuer(list), issuer) != 0) continue;
+        /* A list without an end holds. */
+        if (X509_CRL_get0_nextUpdate(list) == NULL || !seconds_of(X509_CRL_get0_nextUpdate(list), &next)) return false;
+        if (!is_known || next > *end) *end = next;
+        is_known = true;
+    }
+    return is_known;
+}
+
+bool recast_tls_revocations_end(const recast_tls_context *context, int64_t *end) {
+    const STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl));
+    bool is_known = false;
+    for (int at = 0; at < sk_X509_OBJECT_num(objects); at++) {
+        const X509_CRL *list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, at));
+        int64_t last = 0;
+        if (list == NULL || !revocations_end_of(objects, X509_CRL_get_issuer(list), &last)) continue;
+        if (!is_known || last < *end) *end = last;
+        is_known = true;
+    }
+    ERR_clear_error();
+    return is_known;
+}
+
+bool recast_tls_anchors_end(const recast_tls_context *context, int64_t *end) {
+    const STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl));
+    bool is_known = false;
+    for (int at = 0; at < sk_X509_OBJECT_num(objects); at++) {
+        const X509 *certificate = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, at));
+        int64_t last = 0;
+        if (certificate == NULL || !seconds_of(X509_get0_notAfter(certificate), &last)) continue;
+        if (!is_known || last > *end) *end = last;
+        is_known = true;
+    }
+    ERR_clear_error();
+    return is_known;
+}
+
 const char *recast_tls_library_version(void) { return OpenSSL_version(OPENSSL_VERSION_STRING); }

@@ -40,6 +40,8 @@ package struct ProcessingFlow: Sendable {
     private var isEnded = false
     private var endsWithTrailers = false
     private var hasTrailers = false
+    /// Whether a message with content has come: where none has, none can be sent in FULL_DUPLEX_STREAMED.
+    private var hasContentCome = false
     /// What becomes of the head, until it is said.
     private var head = HeaderMutation()
     /// What becomes of trailers.
@@ -95,8 +97,9 @@ package struct ProcessingFlow: Sendable {
     }
 
     /// Content is about to come. Returns whether it is wanted.
-    package func contentComes() throws(CallError) -> Bool {
+    package mutating func contentComes() throws(CallError) -> Bool {
         guard incoming != .head else { throw Self.order("content", behind: "no head") }
+        hasContentCome = true
         return incoming == .content
     }
 
@@ -120,6 +123,7 @@ package struct ProcessingFlow: Sendable {
         guard owed != .head || mode == .fullDuplex else {
             throw Self.order("content", behind: "a head without an answer")
         }
+        hasContentCome = true
         if mode != .fullDuplex { owed = .content }
         // Where no trailers are sent to us, nothing else tells in STREAMED that content is over which has some.
         let isLast = endsStream || mode == .buffered || mode == .streamed && announced == 0
@@ -182,7 +186,7 @@ package struct ProcessingFlow: Sendable {
     /// Sends content behind the head.
     package mutating func send(_ content: Span<UInt8>, to output: inout OutputBuffer) {
         if passesContent, mode != .fullDuplex { return }
-        guard mode == .fullDuplex, !isHeadAlone else { return pending.append(content) }
+        guard mode == .fullDuplex, !isHeadAlone, hasContentCome else { return pending.append(content) }
         // The last piece waits: the end of the content may go with it.
         if pending.isEmpty {
             let count = stream(content, isLast: nil, to: &output)
@@ -195,7 +199,7 @@ package struct ProcessingFlow: Sendable {
 
     /// Sends content that waits for more, where it may go out now.
     package mutating func flush(to output: inout OutputBuffer) {
-        guard mode == .fullDuplex, isHeadSent, !pending.isEmpty else { return }
+        guard mode == .fullDuplex, isHeadSent, hasContentCome, !pending.isEmpty else { return }
         _ = stream(pending.span, isLast: false, to: &output)
         pending.removeAll()
     }
@@ -242,6 +246,7 @@ package struct ProcessingFlow: Sendable {
             pending.removeAll()
             owed = .nothing
         } else if mode == .fullDuplex {
+            if endsWithTrailers, !hasContentCome, !pending.isEmpty { throw Self.noPlace }
             if !endsWithTrailers || !pending.isEmpty {
                 _ = stream(pending.span, isLast: !endsWithTrailers, to: &output)
             }
@@ -250,10 +255,14 @@ package struct ProcessingFlow: Sendable {
             if mode == .buffered, !passesContent { setLength() }
             answerContent(head, to: &output)
         } else if !pending.isEmpty || !head.isEmpty {
-            throw CallError(.failedPrecondition, "trailers came where no content can be sent in front of them")
+            throw Self.noPlace
         }
         head.removeAll()
         if endsWithTrailers { ProcessingResponse.writeTrailers(direction, trailers, to: &output) }
+    }
+
+    private static var noPlace: CallError {
+        CallError(.failedPrecondition, "trailers came where no content can be sent in front of them")
     }
 
     /// Where all of the content is known, so is its length.

@@ -8,6 +8,8 @@ package enum ImageFault: Error, Hashable, Sendable {
     case broken(String)
     /// It has this many pixels by its header: more than its rule lets in.
     case tooManyPixels(Int)
+    /// A side of one that would be written anew has so many pixels, more than `ImageJob.longestSide`.
+    case sideTooLong(Int)
     /// The system has no memory for it.
     case memory
 }

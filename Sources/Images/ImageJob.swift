@@ -12,6 +12,10 @@ package struct ImageJob: Sendable {
         case convert
     }
 
+    /// Pixels of a side of a picture that is decoded, 65,535: those that a JPEG can have. A row is held whole, and more than once, so
+    /// that a line of all the pixels that `pixels` allows would take many times the memory and the time of a square of them.
+    package static let longestSide = 65_535
+
     /// The file as it came.
     package let bytes: [UInt8]
     package let header: PictureHeader
@@ -40,6 +44,8 @@ package struct ImageJob: Sendable {
             // How it is shown stands in what goes: then it is turned instead.
             work = header.stored.orientation == 1 ? .strip : .convert
         }
+        let side = max(header.width, header.height)
+        if work == .convert, side > Self.longestSide { throw .sideTooLong(side) }
     }
 
     /// False where the file passes byte for byte.

@@ -6,7 +6,7 @@ internal import Transcoding
 /// (`status_from`, `problem`).
 extension SettingsNotes {
     var bodyNotes: [SettingsNote] {
-        settings.routes.indices.flatMap { typeNotes($0) + pictureNotes($0) + envelopeNotes($0) }
+        settings.routes.indices.flatMap { typeNotes($0) + responseNotes($0) + pictureNotes($0) + envelopeNotes($0) }
     }
 
     private func note(
@@ -55,6 +55,59 @@ extension SettingsNotes {
 
     private static func reads(_ plan: ConversionPlan, type: String) -> Bool {
         (try? plan.inputEncoding(for: Array(type.utf8).span)) != nil
+    }
+
+    // MARK: Responses
+
+    /// Rules of responses whose conversion can never come to its work.
+    private func responseNotes(_ index: Int) -> [SettingsNote] {
+        let rules = settings.routes[index].responses
+        return rules.enumerated().flatMap { number, rule -> [SettingsNote] in
+            guard case .convert(let conversion) = rule.action else { return [] }
+            let which = rules.count == 1 ? ", response" : ", response \(number + 1)"
+            let (statuses, types) = (rule.condition.statuses, rule.condition.types)
+            var notes: [SettingsNote] = []
+            if !statuses.isEmpty, statuses.allSatisfy({ $0.range.allSatisfy([204, 205, 206, 304].contains) }) {
+                notes.append(
+                    note(
+                        .warning, "response_unconverted", index, of: which,
+                        "no response with 204, 205, 206 or 304 is converted, and \"when\" lets nothing else in",
+                        "when: { status: 200 } names others"))
+            }
+            let accepted = conversion.acceptedStatuses
+            if !statuses.isEmpty, !accepted.isEmpty,
+                !statuses.contains(where: { one in accepted.contains { one.range.overlaps($0.range) } })
+            {
+                notes.append(
+                    note(
+                        .warning, "response_status", index, of: which,
+                        "\"when\" takes the status \(statuses.map(\.description).joined(separator: ", ")), and \"accept\" none of "
+                            + "these: each such response is a 502",
+                        "say in \"accept\" what is good among them, or leave it out"))
+            }
+            if !types.isEmpty, !types.contains(where: { Self.reads(conversion, $0) }) {
+                let inputs = conversion.plan.inputs.map(\.rawValue).joined(separator: ", ")
+                notes.append(
+                    note(
+                        .warning, "response_type", index, of: which,
+                        "\"when\" takes \(types.map(\.description).joined(separator: ", ")), which its conversion of \(inputs) "
+                            + "doesn't read: each such body "
+                            + (conversion.otherTypes == .reject ? "is a 502" : "passes as it came"),
+                        "accept: { type: … } lists types that are read as \(inputs)"))
+            }
+            return notes
+        }
+    }
+
+    /// Whether the conversion reads some body of a type that `when` takes.
+    private static func reads(_ conversion: ResponseConversion, _ pattern: ResponseTypePattern) -> Bool {
+        guard conversion.acceptedTypes.isEmpty else {
+            return conversion.acceptedTypes.contains { $0.covers(pattern) || pattern.covers($0) }
+        }
+        switch pattern {
+        case .suffix(let suffix): return reads(conversion.plan, type: "application/x\(suffix)")
+        case .range(let range): return reads(conversion.plan, range)
+        }
     }
 
     // MARK: Pictures

@@ -36,7 +36,7 @@ struct Serve: ParsableCommand {
         ProgramPages.letGo()
         let loaded = try SettingsPath.loadWithExamples(file)
         guard try serve(loaded, file) == .drained else {
-            throw CommandFault(CommandFault.ours, "recast serve: a second signal ended it with requests in flight")
+            throw CommandFault(CommandFault.ours, "recast serve: a second signal ended it at once")
         }
     }
 

@@ -232,6 +232,11 @@ class ResponseCodingTests(ProxyTestCase):
     response: [ { on_other_type: reject, convert: json -> form } ]
   - { name: shrink, match: /shrink, upstream: app, compress: { min: 20B }, response: json -> json }
   - { name: plain, match: "/plain/*", upstream: app, compress: { plain: true, min: 100B } }
+  - name: traced
+    match: "/traced/*"
+    upstream: app
+    trailers: [Content-Digest, ETag, X-Rows]
+    compress: { plain: true, min: 100B }
   - { name: untouched, match: "/*", upstream: app }
 """
     ANSWER = b'{"a":"1","b":[' + b",".join(b'"%d"' % n for n in range(50)) + b"]}"
@@ -252,10 +257,55 @@ class ResponseCodingTests(ProxyTestCase):
                 self.assertEqual(response.fields.get("etag"), 'W/"x"')
 
     def test_the_upstream_is_asked_for_what_the_route_says(self):
+        """For what the client takes, too: what isn't converted passes as it came."""
         self.send("GET", "/back", fields=("Accept-Encoding: gzip",))
-        self.send("GET", "/asks", fields=("Accept-Encoding: zstd",))
-        seen = [request.fields.all("accept-encoding") for request in self.upstream.wait_for(2)]
-        self.assertEqual(seen, [["identity"], ["br, gzip"]])
+        asked = ((("Accept-Encoding: zstd",), "identity"), ((), "identity"), (("Accept-Encoding: ",), "identity"),
+                 (("Accept-Encoding: x-gzip;q=0.5, br",), "br, gzip"), (("Accept-Encoding: *;q=0.1",), "br, gzip"),
+                 (("Accept-Encoding: gzip;q=0, *",), "br"), (("Accept-Encoding: deflate", "Accept-Encoding: gzip"), "gzip"))
+        for fields, _ in asked:
+            self.send("GET", "/asks", fields=fields)
+        seen = [request.fields.all("accept-encoding") for request in self.upstream.wait_for(1 + len(asked))]
+        self.assertEqual(seen, [["identity"]] + [[codings] for _, codings in asked])
+
+    def test_what_a_route_asks_for_and_passes_is_what_the_client_takes(self):
+        page = b"<p>It is not here.</p>" * 50
+
+        def script(exchange):
+            exchange.read_body()
+            takes = "gzip" in (exchange.received.fields.get("accept-encoding") or "")
+            exchange.answer(404, gzip.compress(page) if takes else page, "length",
+                            ("Content-Type: text/html", "Vary: Accept-Encoding", *(("Content-Encoding: gzip",) if takes else ())))
+
+        self.upstream.script = script
+        for fields, coding in ((), None), (("Accept-Encoding: gzip;q=0",), None), (("Accept-Encoding: gzip",), "gzip"):
+            response = self.send("GET", "/asks", fields=fields)
+            self.assertEqual((response.status, response.fields.get("content-encoding")), (404, coding))
+            self.assertEqual(gzip.decompress(response.body) if coding else response.body, page)
+
+    def test_several_content_types_are_none(self):
+        self.answer(b'{"a":1}', "Content-Type: text/html")
+        response = self.send("GET", "/back")
+        self.assertEqual((response.body, response.fields.all("content-type")), (b'{"a":1}', [JSON, "text/html"]))
+        self.assert_problem(self.send("GET", "/strict"), 502, "upstream_unacceptable_type")
+
+    def test_trailers_of_coded_content_tell_nothing_of_its_bytes(self):
+        text = b"0123456789" * 100
+        trailers = 'Content-Digest: sha-256=:AA==:\r\nETag: "x"\r\nX-Rows: 10\r\n'
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n"
+                          "Trailer: content-digest, x-rows\r\n\r\n" f"{len(text):x}\r\n{text.decode()}\r\n0\r\n{trailers}\r\n")
+
+        self.upstream.script = script
+        for field, coded in ("X-Any: 1", False), ("Accept-Encoding: gzip", True):
+            client = self.client()
+            client.send(f"GET /traced/a HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: TE, close\r\n{field}\r\n\r\n".encode())
+            head, _, body = client.reader.rest().partition(b"\r\n\r\n")
+            self.assertEqual(b"content-digest" in head.lower(), not coded, head)
+            for name in (b"Content-Digest: ", b"ETag: "):
+                self.assertEqual(name in body, not coded, body)
+            self.assertTrue(body.endswith(b"X-Rows: 10\r\n\r\n"), body)
 
     def test_an_answer_that_cannot_be_undone_is_502_and_an_unknown_coding_passes_or_not(self):
         good = encode("gzip", b'{"a":1}')

@@ -12,7 +12,7 @@ from ext_proc_client import BUFFERED, FULL_DUPLEX, GRPC, HEALTH, NONE, PARTIAL, 
 from ext_proc_messages import decode, encode, header_map, tagged, varint
 from grpc_client import INVALID_ARGUMENT, NOT_FOUND, OK, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Call, framed
 from harness import DEADLINE, FORM, JSON, Closed, Recast, Upstream, free_port, memory_of
-from http2_client import CANCEL, MAX_CONCURRENT_STREAMS, HTTP2Client, reset
+from http2_client import CANCEL, MAX_CONCURRENT_STREAMS, HTTP2Client, reset, window_update
 from lifecycle_support import reload, wait_until
 from raw_client import Client
 from tls_support import certificates, pair, path
@@ -194,7 +194,7 @@ class BrokenCallTests(CallTestCase):
             [{"request_body": {"body": b"a=1"}}], [{"request_trailers": {}}], [{"response_headers": {"headers": answer}}],
             [{"response_body": {"body": b"x"}}], [{"request_headers": {"headers": head}}] * 2,
             [{"request_headers": {"headers": head}}, {"response_body": {"body": b"x"}}],
-            [{"request_headers": {"headers": head}}, {"request_trailers": {}}, {"request_trailers": {}}],
+            [{"request_headers": {"headers": head}}, {"request_body": {"body": b"a=1"}}, {"request_trailers": {}}, {"request_trailers": {}}],
         ]
         for events in orders:
             with self.subTest([list(event)[0] for event in events]):
@@ -377,6 +377,81 @@ class SlowClientTests(CallTestCase):
         self.assertLess(call.client.fill(call.stream, b"z" * 16_384, most=64 * MIB), 8 * MIB)
         self.assertLess(memory_of(self.recast.process, "VmHWM") - before, 8 * MIB)
         self.assert_alive()
+
+    def until_full(self, client, call, window):
+        """Reads until the call's window is used up."""
+        while call.record.count < window:
+            self.assertTrue(client.read(), "the connection ends")
+
+    def give(self, client, call):
+        """What was sent has been read by now; gives the windows that all of the call needs."""
+        client.pause()
+        client.gives = True
+        client.send(window_update(0, MIB) + window_update(call.stream, MIB))
+
+    def test_the_end_of_a_request_that_comes_while_nothing_is_taken(self):
+        """Its last content and its end come in one read, and what it becomes waits for windows: what follows is read all the same."""
+        window = 8_192
+        for first in (24_000, 30_000, 40_000, 50_000):
+            for last in (0, 2, 4_000):
+                for ends_first in (False, True):
+                    with self.subTest(first=first, last=last, ends_first=ends_first):
+                        client = self.connect(gives=False, window=window)
+                        call = Processing(client)
+                        call.headers("request", pseudo("POST", "/json-form", JSON))
+                        call.body("request", b'{"a":"' + "\u00e9".encode() * (first // 2))
+                        self.until_full(client, call, window)
+                        content = "\u00e9".encode() * (last // 2) + b'"}'
+                        with client.at_once():
+                            if ends_first:
+                                # Content behind another field is held until its message is whole.
+                                body = b"\x10\x00\x0a" + varint(len(content)) + content
+                                call.send(varint(4 << 3 | 2) + varint(len(body)) + body)
+                            else:
+                                call.body("request", content)
+                            call.body("request", b"", end=True)
+                        self.give(client, call)
+                        message = call.take_streamed("request", call.take_headers("request", []))
+                        self.assertEqual(message.body, b"a=" + b"%C3%A9" * (first // 2 + last // 2))
+                        call.headers("response", [(":status", "200")], end=True)
+                        call.take_headers("response", [], end=True)
+                        self.assertEqual(call.finish()[0], OK)
+
+    def test_the_end_of_a_response_that_comes_while_nothing_is_taken(self):
+        window = 8_192
+        for first in (60_000, 70_000, 100_000):
+            with self.subTest(first):
+                client = self.connect(gives=False, window=window)
+                call = Processing(client)
+                call.headers("request", pseudo("GET", "/compressed"), end=True)
+                call.take_headers("request", [], end=True)
+                content = os.urandom(first)
+                call.headers("response", [(":status", "200"), ("content-type", "a/b")])
+                for start in range(0, first, 20_000):
+                    call.body("response", content[start:start + 20_000])
+                self.until_full(client, call, window)
+                with client.at_once():
+                    call.body("response", b"x")
+                    call.body("response", b"", end=True)
+                self.give(client, call)
+                message = call.take_streamed("response", call.take_headers("response", []))
+                self.assertEqual(message.body, content + b"x")
+                self.assertEqual(call.finish()[0], OK)
+
+    def test_trailers_without_content(self):
+        """Nothing can be said of content that the data plane never had: a conversion that writes some is refused."""
+        for path_, refused in (("/form-json", True), ("/plain", False)):
+            with self.subTest(path_):
+                call = Processing(self.connect())
+                call.headers("request", pseudo("POST", path_, FORM))
+                call.trailers("request", [("x-t", "v")])
+                if refused:
+                    with self.assertRaises(Refused) as raised:
+                        call.take_streamed("request", call.take_headers("request", []), has_trailers=True)
+                    self.assertEqual((raised.exception.response.status, raised.exception.response.json["code"]), (500, "ext_proc_mode"))
+                else:
+                    message = call.take_streamed("request", call.take_headers("request", []), has_trailers=True)
+                    self.assertEqual(message.body, b"")
 
     def test_others_on_the_connection_go_on(self):
         """The window of one call is full, that of the connection isn't."""

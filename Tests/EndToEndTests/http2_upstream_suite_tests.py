@@ -81,7 +81,8 @@ class RequestCodingTests(OverHTTP2, coding_tests.RequestCodingTests):
 
 
 class ResponseCodingTests(OverHTTP2, coding_tests.ResponseCodingTests):
-    pass
+    # Its chunks are written by hand: http2_upstream_message_tests has trailers of responses.
+    test_trailers_of_coded_content_tell_nothing_of_its_bytes = None
 
 
 class SpoolTests(OverHTTP2, spool_tests.SpoolTests):

@@ -88,6 +88,25 @@ class MetricsTests(ProxyTestCase):
         self.assertEqual(metrics.sum("recast_inflight_requests"), 0)
         self.assertEqual(metrics.sum("recast_workers"), 2)
 
+    def test_a_body_is_refused_only_where_it_was_the_reason(self):
+        """A client that leaves, or is too slow, has no bad body."""
+        converted = {"route": "convert", "from": "form", "to": "json"}
+        before = self.admin.metrics()
+
+        def grown(metrics, **labels):
+            return metrics.sum("recast_transcode_total", **converted, **labels) - before.sum(
+                "recast_transcode_total", **converted, **labels)
+
+        with Client(self.recast.port) as client:
+            client.send(f"POST /convert HTTP/1.1\r\nHost: a\r\nContent-Type: {FORM}\r\nContent-Length: 10\r\n\r\na=1")
+        metrics = self.when(lambda m: grown(m) == 1)
+        self.assertEqual((grown(metrics, result="aborted"), grown(metrics, result="refused")), (1, 0))
+        with Client(self.recast.port) as client:
+            client.request("POST", "/convert", "a=%00&a[b]=2", FORM)
+            self.assertEqual(client.response().status, 400)
+        metrics = self.when(lambda m: grown(m) == 2)
+        self.assertEqual((grown(metrics, result="aborted"), grown(metrics, result="refused")), (1, 1))
+
     def test_counters_only_grow_and_buckets_add_up(self):
         last = self.admin.metrics().counters()
         for _ in range(5):

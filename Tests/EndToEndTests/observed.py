@@ -8,7 +8,7 @@ from ext_proc_client import FULL_DUPLEX, Processing
 from ext_proc_client import pseudo as ext_proc_pseudo
 from harness import FORM, JSON, ProxyTestCase, free_port
 from http2_client import CANCEL, HTTP2Client, reset
-from tls_support import TLSClient, certificates, pair
+from tls_support import TLSClient, certificates, pair, path
 from verify_tests import SECRET, github
 
 ROUTES = f"""
@@ -38,7 +38,7 @@ class ObservedTestCase(ProxyTestCase):
         cls.admin = Admin(cls.admin_port)
         cls.tls_port, cls.ext_proc_port = free_port(), free_port()
         cls.settings = f"{line}requests: {{ in_flight: 1000 }}\n"
-        cls.listeners = (f"{{ address: '127.0.0.1:{cls.tls_port}', tls: {{ {pair('server')} }} }}",
+        cls.listeners = (f"{{ address: '127.0.0.1:{cls.tls_port}', tls: {{ {pair('server')}, client_ca: {path('ca.pem')}, client_auth: optional, client_crl: {path('ca.crl')} }} }}",
                          f"{{ address: '127.0.0.1:{cls.ext_proc_port}', serves: ext_proc }}")
         cls.further_upstreams = {"gone": f"127.0.0.1:{free_port()}",
                                  "checked": "{ address: $APP, health: { active: { path: /health, interval: 1s } } }"}

@@ -100,6 +100,7 @@ class SpanTests(TracedTestCase):
             "recast.request_id": response.fields.get("x-request-id")})
         self.assertEqual(attributes(client), {
             "http.request.method": "POST", "server.address": "127.0.0.1", "server.port": self.upstream.port,
+            "url.full": f"http://127.0.0.1:{self.upstream.port}/plain/a;k=*?q=*&*",
             "recast.upstream": "app", "http.request.body.size": 5, "http.response.status_code": 200,
             **{key: value for key, value in attributes(client).items() if key == "recast.connect.duration"}})
         path, fields, body = self.collector.posts[-1]
@@ -420,7 +421,7 @@ class LifeTests(unittest.TestCase):
         self.get(recast)
         self.assertEqual(recast.stop(), 0)
         self.assertEqual(secured.posts, [])
-        self.assertRegex(recast.error_text(), "the collector of spans, localhost, takes none, which are dropped: .*certificate")
+        self.assertRegex(recast.error_text(), "the collector of spans, localhost:[0-9]+, takes none, which are dropped: .*certificate")
 
     def test_nothing_is_sent_when_it_is_off(self):
         recast = self.serve("tracing: off\n")

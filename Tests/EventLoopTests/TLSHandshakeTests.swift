@@ -86,6 +86,8 @@ import Testing
         Case("self-signed, not checked", server: "self", endpoint: "x", nil) { $0.verifies = false },
         Case("revoked", server: "revoked", "revoked") { $0.revocations = Certificates.path("ca.crl") },
         Case("not revoked", nil) { $0.revocations = Certificates.path("ca.crl") },
+        Case("a list that has run out", "crl_expired") { $0.revocations = Certificates.path("old.crl") },
+        Case("another authority's list", "no_crl") { $0.revocations = Certificates.path("other-ca.crl") },
     ]
 
     @Test(arguments: cases) func `a server is believed`(_ row: Case) throws {

@@ -1,5 +1,7 @@
 import CertificateSupport
 import EventLoop
+import Foundation
+import Glibc
 import Octets
 import Testing
 
@@ -234,9 +236,36 @@ import Testing
     }
 
     @Test func `the life of a certificate`() throws {
-        let context = try TLSServerContext(serverOptions("expired", "server"))
+        let lives = try TLSServerContext(serverOptions("expired", "server")).lives
+        #expect(lives.map(\.role) == [.certificate, .certificate] && lives.map(\.index) == [0, 1])
         // 2020-01-01, 2021-01-01, 2049-01-01.
-        #expect(context.validities.map { $0?.notBefore } == [1_577_836_800, 1_577_836_800])
-        #expect(context.validities.map { $0?.notAfter } == [1_609_459_200, 2_493_072_000])
+        #expect(lives.map(\.notBefore) == [1_577_836_800, 1_577_836_800])
+        #expect(lives.map(\.notAfter) == [1_609_459_200, 2_493_072_000])
+    }
+
+    @Test func `the life of authorities is the last one's, that of lists the first issuer's`() throws {
+        func file(_ names: [String]) throws -> String {
+            let path = NSTemporaryDirectory() + "recast-lives-\(getpid())-" + names.joined(separator: "+")
+            let texts = try names.map { try String(contentsOfFile: Certificates.path($0), encoding: .utf8) }
+            try texts.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
+            return path
+        }
+        func lives(_ authorities: [String], _ lists: [String]) throws -> [Int64] {
+            var options = serverOptions("server")
+            let files = try (file(authorities), file(lists))
+            defer { for path in [files.0, files.1] { try? FileManager.default.removeItem(atPath: path) } }
+            (options.clientAuthorities, options.revocations) = (files.0, files.1)
+            let found = try TLSServerContext(options).lives.dropFirst()
+            #expect(found.map(\.role) == [.authorities, .revocations] && found.allSatisfy { $0.notBefore == nil })
+            return found.map(\.notAfter)
+        }
+        let ended: Int64 = 1_609_459_200, now = Int64(time(nil))
+        let old = try lives(["old-ca.pem"], ["old.crl"])
+        #expect(old == [ended, ended])
+        // An issuer's newest list counts; of two issuers, the one whose lists end first.
+        for names in [["old.crl", "ca.crl"], ["ca.crl", "old.crl"]] {
+            #expect(try lives(["old-ca.pem", "ca.pem"], names).allSatisfy { $0 > now })
+        }
+        #expect(try lives(["ca.pem", "other-ca.pem"], ["other-ca.crl", "old.crl"])[1] == ended)
     }
 }

@@ -232,6 +232,22 @@ import Testing
     }
 
     @Test(
+        "a tag becomes weak, and what is none goes (RFC 9110 section 8.8.3)",
+        arguments: [
+            ("\"a\"", "W/\"a\""), ("\"\"", "W/\"\""), ("W/\"a\"", "W/\"a\""), ("\"\u{E9}/~!\"", "W/\"\u{E9}/~!\""),
+            ("a", nil),
+            ("\"a", nil), ("a\"", nil), ("\"", nil), ("W/", nil), ("W/\"", nil), ("W/a", nil), ("w/\"a\"", nil),
+            ("\"a\", \"b\"", nil), ("\"a b\"", nil), ("\"a\"b\"", nil),
+        ] as [(String, String?)])
+    func weakTags(tag: String, weak: String?) throws {
+        var head = MessageHead()
+        var parser = ResponseParser()
+        let bytes = Array("HTTP/1.1 200 OK\r\nETag: \(tag)\r\n\r\n".utf8)
+        #expect(try parser.parse(bytes.span, into: &head) == bytes.count)
+        #expect(result(PassedFields(response: head, .weakTag), head).fields["etag"] == weak.map { [$0] })
+    }
+
+    @Test(
         "edits are the same as lines and as changes of a head, whatever the head and the rules are",
         arguments: 0..<200)
     func random(seed: Int) throws {

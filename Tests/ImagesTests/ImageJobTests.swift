@@ -197,6 +197,13 @@ struct ImageJobTests {
         var png = picture
         png.replaceSubrange(16..<24, with: [0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF])
         #expect(Self.fault(png) == .tooManyPixels(0x7FFF_FFFF * 0x7FFF_FFFF))
+        // A side is counted besides, where the picture is decoded.
+        for (side, isTaken) in [(65_534, true), (65_535, true), (65_536, false)] {
+            let bytes = [UInt8(side >> 16), UInt8(side >> 8 & 0xFF), UInt8(side & 0xFF)]
+            png.replaceSubrange(16..<24, with: [0] + bytes + [0, 0, 0, 2])
+            #expect((Self.fault(png) { $0.longestSide = 5 } == .sideTooLong(side)) == !isTaken)
+            #expect(Self.fault(png) { $0.longestSide = 70_000 } != .sideTooLong(side))
+        }
         var jpeg = try ImageSamples.made(picture, as: .jpeg)
         let frame = jpeg.indices.first { jpeg[$0...].starts(with: [0xFF, 0xC0]) }!
         jpeg.replaceSubrange(frame + 5..<frame + 9, with: [0xFF, 0xFF, 0xFF, 0xFF])

@@ -1,7 +1,8 @@
 import Gateway
-import Proxy
 import Testing
 import Transcoding
+
+@testable import Proxy
 
 /// Which requests go out a second time (docs/rules.md F20, F21), and that no other does.
 @Suite struct RetryTests {
@@ -193,6 +194,9 @@ import Transcoding
             rig.settle()
             #expect(client.rest.isEmpty)
             #expect(rig.worker.upstreams[0].retries.values.reduce(0, +) == 1)
+            // A phase that ended by time did so, whatever came of the request.
+            let isTimeout = cause == "timeout"
+            #expect(rig.worker.counters.admission.count(of: .upstreamFirstByte) == (isTimeout ? 1 : 0))
         }
     }
 

@@ -39,6 +39,31 @@ import Testing
         #expect(found == (isNoted ? ["5:13 warning match_type"] : []))
     }
 
+    @Test(
+        "a rule of responses whose conversion never comes to its work",
+        arguments: [
+            ("convert: json -> xml", []), ("when: { status: 200, type: application/json }, convert: json -> xml", []),
+            ("when: { status: 204 }, convert: json -> xml", ["response_unconverted"]),
+            ("when: { status: [204-206, 304] }, convert: json -> xml", ["response_unconverted"]),
+            ("when: { status: [204, 203] }, convert: json -> xml", []),
+            ("when: { status: 2xx }, convert: json -> xml", []),
+            ("when: { type: text/html }, convert: json -> xml", ["response_type"]),
+            ("when: { type: [text/html, application/json] }, convert: json -> xml", []),
+            ("when: { type: +json }, convert: json -> xml", []),
+            ("when: { type: +xml }, convert: json -> xml", ["response_type"]),
+            ("when: { type: 'text/*' }, convert: json -> xml", []),
+            ("when: { type: text/html }, convert: json -> xml, accept: { type: text/html }", []),
+            ("when: { type: text/html }, convert: json -> xml, accept: { type: 'text/*' }", []),
+            ("when: { type: 'text/*' }, convert: json -> xml, accept: { type: text/html }", []),
+            ("when: { type: text/html }, convert: json -> xml, accept: { type: text/plain }", ["response_type"]),
+            ("when: { status: 404 }, convert: json -> xml, accept: { status: 200 }", ["response_status"]),
+            ("when: { status: [404, 200] }, convert: json -> xml, accept: { status: 200 }", []),
+            ("when: { status: 4xx }, convert: json -> xml, accept: { status: [200, 404] }", []),
+        ] as [(String, [String])])
+    func responses(rule: String, codes: [String]) throws {
+        #expect(try notes("match: /a, response: { \(rule) }") == codes.map { "5:13 warning \($0)" })
+    }
+
     @Test("a type that is matched and not converted is no matter for a warning")
     func plainTypes() throws {
         #expect(try notes("match: { path: /a, type: text/html }") == [])

@@ -33,6 +33,7 @@ import Testing
         #expect(try options("trailers: [X-Sum, content-digest]").trailers == ["x-sum", "content-digest"])
         #expect(try options("trailers: off").trailers == [])
         #expect(try options("upgrade: off").upgrade == [])
+        #expect(try options("upgrade: false").upgrade == [])
         #expect(try options("upgrade: [WebSocket, tls/1.2]").upgrade == ["websocket", "tls/1.2"])
     }
 
@@ -59,6 +60,8 @@ import Testing
         #expect(ForwardingSettings().via == "recast" && ForwardingSettings().loopLimit == 8)
         #expect(try settings("via: gate-1").via == "gate-1")
         #expect(try settings("via: off").via == nil)
+        #expect(try settings("via: false").via == nil)
+        #expect(try settings("via: \"true\"").via == "true")
         #expect(try settings("via_responses: true").addsViaToResponses)
         #expect(try settings("loop_limit: 3").loopLimit == 3)
         #expect(try settings("http_minor: 505").refusesLaterMinor)
@@ -90,7 +93,14 @@ import Testing
             ("trailers: [a_b]", "\"a_b\" holds _, which servers read as -"),
             ("trailers: [a b]", "\"a b\" is no name of a field"),
             ("trailers: []", "\"trailers\" is an empty list"),
-            ("upgrade: h2c", "\"h2c\" is never passed on"),
+            (
+                "upgrade: true",
+                "\"upgrade\" is no switch: write off or names, or \"true\" in quotes where that is a name"
+            ),
+            ("upgrade: [websocket, no]", "\"upgrade\" is no switch: "),
+            ("trailers: yes", "\"trailers\" is no switch: "),
+            ("host: true", "\"host\" is no switch: write preserve, upstream, or a host as in api.example, or "),
+            ("host: false", "\"host\" is no switch: "), ("upgrade: h2c", "\"h2c\" is never passed on"),
             ("upgrade: [a/b/c]", "\"a/b/c\" is no protocol"),
             ("upgrade: websocket, request: form -> json", "\"upgrade\" is for routes that convert nothing"),
             ("trailers: x, response: json -> form", "\"trailers\" is for routes that convert nothing"),
@@ -105,6 +115,8 @@ import Testing
     @Test(
         "what is wrong at the top is reported with its place",
         arguments: [
+            ("via: true", "2:6: \"via\" is no switch: write off or a name, or \"true\" in quotes where that is a name"),
+            ("via: No", "2:6: \"via\" is no switch: "),
             ("via: a b", "2:6: \"via\" is off, or a name of at most 64 letters"),
             ("loop_limit: 0", "2:13: \"loop_limit\" is from 1 to 100, not 0"),
             ("http_minor: \"1.1\"", "2:13: \"http_minor\" is not \"1.1\": "),

@@ -323,7 +323,8 @@ import Testing
             ),
             (
                 "name: a, match: /a, upstream: app, on_other_type: pass",
-                "5:57: \"on_other_type\" is for routes that convert: add \"request\" or remove it"
+                "5:57: \"on_other_type\" of a route is for its requests, which it doesn't convert: add \"request\" or remove it; for "
+                    + "responses it stands in \"response\", as in response: { convert: json -> xml, on_other_type: reject }"
             ),
             (
                 "name: a, match: /a, upstream: app, request: form -> json, on_other_type: drop",
@@ -338,6 +339,10 @@ import Testing
                 "5:58: \"body\": the unit \" MiB\" is not known for a size: did you mean \"1MiB\"?"
             ),
             ("name: a, match: /a, upstream: app, limits: { body: 0B }", "5:58: \"body\" is at least 1B, not 0B"),
+            (
+                "name: a, match: /a, upstream: app, limits: { depth: 18446744073709551616 }",
+                "5:59: \"depth\" is from 1 to 1000, not 18446744073709551616"
+            ),
             (
                 "name: a, match: /a, upstream: app, limits: { depth: 3B }",
                 "5:59: \"depth\" is a whole number, not \"3B\""

@@ -71,6 +71,10 @@ bool recast_tls_set_alternatives(
     recast_tls_context *context, recast_tls_context *const *alternatives, size_t count);
 /* The context's own certificate: the ends of its life, in seconds since 1970. */
 bool recast_tls_validity(const recast_tls_context *context, int64_t *not_before, int64_t *not_after);
+/* When the first issuer's last revocation list runs out: from then on its certificates are refused. False without such an end. */
+bool recast_tls_revocations_end(const recast_tls_context *context, int64_t *end);
+/* When the last one of the anchors runs out. False without any. */
+bool recast_tls_anchors_end(const recast_tls_context *context, int64_t *end);
 /* SHA-256 of each certificate of the text, or of its public key (SubjectPublicKeyInfo), 32 bytes each. `digests` has
    room for `room` of them. Returns the number, or -1 when one can't be read. */
 int recast_tls_digests(const char *text, size_t count, bool of_keys, uint8_t *digests, size_t room);

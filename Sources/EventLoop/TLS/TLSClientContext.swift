@@ -120,8 +120,12 @@ public final class TLSClientContext: Sendable {
         return unsafe !recast_tls_has_anchors(handle.pointer)
     }
 
-    /// The life of the client certificate.
-    public var validity: TLSValidity? { handle.validity }
+    /// The lives of the files: of the client certificate, of the authorities and the revocation lists.
+    public var lives: [TLSFileLife] {
+        let own = options.identity.flatMap { handle.life(of: $0) }
+        return [own].compactMap(\.self)
+            + handle.lives(authorities: options.authorities, revocations: options.revocations)
+    }
 
     /// Whether a chain, of which these are the digests, holds what is pinned.
     internal func accepts(_ digests: [TLSPin]) -> Bool {

@@ -11,6 +11,8 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         /// Its chain leads to none of the authorities that are trusted; or it vouches for itself.
         case unknownAuthority, selfSigned
         case revoked
+        /// The revocation list of its issuer has run out, or there is none: nobody knows whether it was revoked.
+        case revocationsExpired, noRevocations
         /// Its key is too short or its digest too weak for the system's security level.
         case weak
         /// Anything else that is wrong with it.
@@ -54,6 +56,8 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .unknownAuthority: "unknown_ca"
         case .selfSigned: "self_signed"
         case .revoked: "revoked"
+        case .revocationsExpired: "crl_expired"
+        case .noRevocations: "no_crl"
         case .weak: "weak_certificate"
         case .badCertificate: "bad_certificate"
         case .pinMismatch: "pin_mismatch"
@@ -105,6 +109,8 @@ extension TLSError {
         case 2, 20, 21: .unknownAuthority
         case 18, 19: .selfSigned
         case 23: .revoked
+        case 12: .revocationsExpired
+        case 3: .noRevocations
         case 66, 67, 68: .weak
         default: .badCertificate
         }

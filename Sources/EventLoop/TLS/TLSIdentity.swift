@@ -11,9 +11,15 @@ public struct TLSIdentity: Hashable, Sendable {
     }
 }
 
-/// The life of a certificate, in seconds since 1970.
-public struct TLSValidity: Hashable, Sendable {
-    public let notBefore: Int64
+/// How long what a file holds is good, in seconds since 1970.
+public struct TLSFileLife: Hashable, Sendable {
+    public let role: TLSFileError.Role
+    /// Which of several certificates, 0 for the first.
+    public let index: Int
+    public let path: String
+    /// A certificate's own; nil for the others.
+    public let notBefore: Int64?
+    /// Of authorities the last one's end; of revocation lists the first end behind which an issuer's certificates are refused.
     public let notAfter: Int64
 }
 
@@ -80,11 +86,26 @@ final class TLSContextHandle: @unchecked Sendable {
     }
 
     /// The life of the context's own certificate, nil when it has none.
-    var validity: TLSValidity? {
+    func life(of identity: TLSIdentity, index: Int = 0) -> TLSFileLife? {
         var notBefore: Int64 = 0
         var notAfter: Int64 = 0
         // SAFETY: both are written during the call.
         guard unsafe recast_tls_validity(pointer, &notBefore, &notAfter) else { return nil }
-        return TLSValidity(notBefore: notBefore, notAfter: notAfter)
+        return TLSFileLife(
+            role: .certificate, index: index, path: identity.certificate, notBefore: notBefore, notAfter: notAfter)
+    }
+
+    /// The lives of the files of authorities and of revocation lists, where there are such.
+    func lives(authorities: String?, revocations: String?) -> [TLSFileLife] {
+        var end: Int64 = 0
+        var lives: [TLSFileLife] = []
+        // SAFETY: the number is written during the call; the same below.
+        if let authorities, unsafe recast_tls_anchors_end(pointer, &end) {
+            lives.append(.init(role: .authorities, index: 0, path: authorities, notBefore: nil, notAfter: end))
+        }
+        if let revocations, unsafe recast_tls_revocations_end(pointer, &end) {
+            lives.append(.init(role: .revocations, index: 0, path: revocations, notBefore: nil, notAfter: end))
+        }
+        return lives
     }
 }

@@ -87,6 +87,10 @@ public final class TLSServerContext: Sendable {
         return all.contains(nil) ? nil : all.flatMap { $0 ?? [] }
     }
 
-    /// The lives of the certificates, in the order of the identities.
-    public var validities: [TLSValidity?] { [handle.validity] + alternatives.map(\.validity) }
+    /// The lives of the files: of the certificates, in the order of the identities, of the authorities and the revocation lists.
+    public var lives: [TLSFileLife] {
+        let handles = [handle] + alternatives
+        let own = zip(options.identities, handles).enumerated().compactMap { $1.1.life(of: $1.0, index: $0) }
+        return own + handle.lives(authorities: options.clientAuthorities, revocations: options.revocations)
+    }
 }

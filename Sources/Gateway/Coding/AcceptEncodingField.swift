@@ -1,6 +1,6 @@
 package import ContentCoding
 package import HTTPWire
-internal import Octets
+package import Octets
 
 /// What a request's Accept-Encoding says (RFC 9110 §12.5.3).
 package enum AcceptEncodingField {
@@ -19,6 +19,22 @@ package enum AcceptEncodingField {
             }
         }
         return best
+    }
+
+    /// Writes the Accept-Encoding of a request upstream: those of `codings` that the client takes, too, for what comes may pass as it
+    /// is; `identity` where there are none. Without the field the upstream might choose any (RFC 9110 §12.5.3).
+    package static func write(_ codings: [Coding], takenBy head: borrowing MessageHead, into output: inout OutputBuffer)
+    {
+        output.append("Accept-Encoding: ")
+        var isFirst = true
+        if !codings.isEmpty, head.contains(.acceptEncoding) {
+            for coding in codings where (weight(of: coding, in: head) ?? 0) > 0 {
+                if !isFirst { output.append(", ") }
+                output.append(coding.name)
+                isFirst = false
+            }
+        }
+        output.append(isFirst ? "identity\r\n" : "\r\n")
     }
 
     /// The weight of a coding, or of `identity`, in thousandths. A star stands for codings that the field doesn't name, not

@@ -6,8 +6,8 @@ public struct CodingOptions: Hashable, Sendable {
     /// The codings that are undone before a body is converted; all of them by default. A request with another one is
     /// answered with 415, a response with another one is none that can be converted.
     public var undone = Coding.allCases
-    /// Whether the upstream is asked for them where responses are converted; it is asked for uncoded bodies by default, as
-    /// most upstreams are near.
+    /// Whether the upstream is asked for them where responses are converted: for those that the client takes, too, since what isn't
+    /// converted passes as it came. It is asked for uncoded bodies by default, as most upstreams are near.
     public var asks = false
     /// What an undone body is held to: `limits.decompressed` and `limits.ratio`.
     public var limits = CodingLimits()

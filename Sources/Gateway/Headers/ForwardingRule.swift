@@ -14,6 +14,8 @@ package final class ForwardingRule: Sendable {
     /// Names of trailer fields that pass; empty on routes that convert.
     package let trailers: [[UInt8]]
     package let passesTrailers: Bool
+    /// Those of them that still hold when the content gets a coding: digests and tags are of the bytes that came.
+    package let trailersOfCoded: [[UInt8]]
     /// Protocols that a connection may change to; empty on routes that convert.
     package let upgrades: [[UInt8]]
     /// Host of the request that goes upstream where it isn't the client's.
@@ -30,6 +32,7 @@ package final class ForwardingRule: Sendable {
         abortsOnHalfClose = options.halfClose == .abort
         trailers = converts ? [] : options.trailers.map { Array($0.utf8) }
         passesTrailers = !trailers.isEmpty
+        trailersOfCoded = trailers.filter { !PassedFields.isOfBytes($0.span) }
         upgrades = converts ? [] : (options.upgrade ?? ForwardingOptions.standardUpgrades).map { Array($0.utf8) }
         host = options.host
         replacesHost = options.host != .preserve

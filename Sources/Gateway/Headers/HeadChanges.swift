@@ -41,7 +41,7 @@ extension MessageHead {
 
     /// Whether the body is a problem of RFC 9457 already.
     package var isProblem: Bool {
-        guard let line = first(.contentType) else { return false }
+        guard let line = contentTypeLine else { return false }
         let type = MediaRange.essence(value(line))
         return type.isEqualIgnoringCase(to: "application/problem+json")
             || type.isEqualIgnoringCase(to: "application/problem+xml")

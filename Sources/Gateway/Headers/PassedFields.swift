@@ -72,11 +72,21 @@ package struct PassedFields: Sendable {
         // The representation is another, equivalent one: its tag says the same weakly (RFC 9110 §8.8.1). What is no entity tag is
         // left out.
         let tag = head.value(index)
-        let isWeak = tag.count > 3 && tag[0] == UInt8(ascii: "W") && tag[1] == UInt8(ascii: "/")
-        guard isWeak || tag.count > 1 && tag[0] == UInt8(ascii: "\"") else { return }
+        let isWeak = tag.count > 2 && tag[0] == UInt8(ascii: "W") && tag[1] == UInt8(ascii: "/")
+        guard Self.isOpaqueTag(tag.extracting((isWeak ? 2 : 0)..<tag.count)) else { return }
         output.append(isWeak ? "ETag: " : "ETag: W/")
         output.append(tag)
         output.append("\r\n")
+    }
+
+    /// Whether a text is an `opaque-tag` (RFC 9110 §8.8.3): two quotation marks, none between them, and no blanks.
+    private static func isOpaqueTag(_ text: Span<UInt8>) -> Bool {
+        let mark = UInt8(ascii: "\""), last = text.count - 1
+        guard last > 0, text[0] == mark, text[last] == mark else { return false }
+        for index in 1..<last where text[index] == mark || text[index] <= ASCII.space || text[index] == 0x7F {
+            return false
+        }
+        return true
     }
 
     // MARK: As changes of a head that others send

@@ -9,6 +9,12 @@ extension PassedFields {
         .contentMD5, .contentDigest, .reprDigest, .digest, .acceptRanges, .contentRange, .contentEncoding,
     ]
 
+    /// Whether a field of that name tells of the very bytes of the content: a digest, or the tag, which trailers can't have weakly.
+    package static func isOfBytes(_ name: Span<UInt8>) -> Bool {
+        let known = KnownField.find(name)
+        return known == .etag || fieldsOfOldBytes.contains(known)
+    }
+
     /// What goes on of a response's received fields: all but those of this hop and of the framing, and of what `changes` take.
     /// `replacesType`: Content-Type is that of a converted body.
     package init(response head: borrowing MessageHead, _ changes: HeadChanges = [], replacesType: Bool = false) {

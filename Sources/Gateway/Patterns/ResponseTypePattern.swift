@@ -19,7 +19,8 @@ public enum ResponseTypePattern: Hashable, Sendable {
         self = .suffix(String(decoding: bytes.map(ASCII.lowercased), as: UTF8.self))
     }
 
-    func covers(_ other: ResponseTypePattern) -> Bool {
+    /// Whether each type of `other` is one of these, too.
+    package func covers(_ other: ResponseTypePattern) -> Bool {
         switch (self, other) {
         case (.range(let mine), .range(let theirs)): mine.covers(theirs)
         case (.suffix(let mine), .suffix(let theirs)): mine == theirs

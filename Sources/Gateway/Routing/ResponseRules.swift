@@ -75,7 +75,7 @@ extension ResponseCondition {
 
     fileprivate func takesType(of head: borrowing MessageHead) -> Bool {
         if types.isEmpty { return true }
-        guard let line = head.first(.contentType) else { return false }
+        guard let line = head.contentTypeLine else { return false }
         for candidate in types where candidate.matches(contentType: head.value(line)) { return true }
         return false
     }

@@ -42,8 +42,8 @@ public final class Route: Sendable {
     /// Whether responses say what is left of that.
     package let tellsRate: Bool
 
-    /// The Accept-Encoding that the upstream gets where responses are converted.
-    package let askedCodings: [UInt8]
+    /// The codings that the upstream is asked for where responses are converted, of those that the client takes.
+    package let askedCodings: [Coding]
     /// `options.coding.compress`; nil when responses get no coding.
     package let compression: Compression?
     /// `options.forwarding`, prepared.
@@ -90,8 +90,7 @@ public final class Route: Sendable {
         hasConditions = !(match.methods.isEmpty && match.hosts.isEmpty && match.types.isEmpty && match.headers.isEmpty)
         responseRules = ResponseRules(responses)
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
-        let asks = options.coding.asks && !options.coding.undone.isEmpty
-        askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
+        askedCodings = options.coding.asks ? options.coding.undone : []
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
         readsPath = Self.readsPath(
             request, responses, [options.headers.request, options.headers.response], rewrite, options.rateLimit)

@@ -52,6 +52,13 @@ package struct PictureWork: Sendable {
                     "the picture has \(count) pixels and passes the limit of \(image.pixels) (files.\(name).image.pixels)",
                 field: name, setting: "files.\(name).image.pixels")
             throw .conversion(error, accepted: [])
+        case .sideTooLong(let count):
+            let error = ConversionError(
+                .limit, code: "limit_pixels",
+                reason:
+                    "a side of the picture has \(count) pixels, and \(ImageJob.longestSide) are the most that are decoded",
+                field: name)
+            throw .conversion(error, accepted: [])
         case .memory: throw .memoryExhausted
         case .notAnImage: reason = "the file is no JPEG, PNG or WebP"
         case .animated: reason = "the file holds several pictures"

@@ -109,7 +109,7 @@ package final class ResponseLook {
     ) {
         self.rule = rule
         status = head.status
-        let line = head.first(.contentType)
+        let line = head.contentTypeLine
         let type = line.map { head.value($0).copied() } ?? []
         statusReading = rule.status.flatMap { Self.reading(type, as: $0.encoding, rule) }
         problemReading = rule.problem.flatMap { Self.reading(type, as: $0.encoding, rule) }

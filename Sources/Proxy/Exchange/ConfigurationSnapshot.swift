@@ -64,6 +64,7 @@ final class ConfigurationSnapshot {
 
     /// Empty where the route has no upstream.
     func upstreamName(of route: Route) -> String { route.upstream.map { settings.upstreams[$0].name } ?? "" }
+    func hasTLS(upstreamOf route: Route) -> Bool { route.upstream.map { settings.upstreams[$0].tls != nil } ?? false }
 
     func times(of route: Route) -> RouteTimes { routeTimes[route.index] }
 

@@ -155,10 +155,8 @@ extension Exchange {
     /// Writes what the conversions of the request and of its response say in the head.
     @inline(__always)
     private func writeConversion(of route: Route, into output: inout OutputBuffer) {
-        // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).
         if route.convertsResponses {
-            let asked = route.askedCodings
-            HeadWriter.clean("Accept-Encoding", asked.span, into: &output)
+            AcceptEncodingField.write(route.askedCodings, takenBy: request, into: &output)
         }
         if let conversion = requestTranscoder.conversion, !requestTranscoder.writesQuery {
             // Known by now: the head is written when there is output, or the conversion has ended.

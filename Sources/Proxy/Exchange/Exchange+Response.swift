@@ -101,7 +101,7 @@ extension Exchange {
                 if isHop || !head.tellsRate { appendRateFields(to: &output, from: position.fields) }
             }
             // No rule reaches what tells of the message itself.
-            if hasTrailers, let route { head.appendTrailerField(trailerNames(of: route), to: &output) }
+            if hasTrailers, let route { head.appendTrailerField(responseTrailerNames(of: route), to: &output) }
             if tap != nil { tapAnswer(output, from: position.fields) }
         }
     }
@@ -111,6 +111,11 @@ extension Exchange {
     @inline(__always)
     var passesResponseTrailers: Bool {
         passesTrailers && (request.acceptsTrailers || isCall && request.capabilities.contains(.framedEnds))
+    }
+
+    /// Names of the trailer fields that pass behind the response's content; nil: all.
+    private func responseTrailerNames(of route: Route) -> [[UInt8]]? {
+        record.responseCoding == nil ? trailerNames(of: route) : route.forwarding.trailersOfCoded
     }
 
     // MARK: Content
@@ -186,7 +191,7 @@ extension Exchange {
         guard let downstream else { return }
         if let upstream, let route, passesResponseTrailers {
             let trailers = upstream.trailers
-            let names = trailerNames(of: route)
+            let names = responseTrailerNames(of: route)
             downstream.end { trailers.write(named: names, into: &$0) }
         } else {
             downstream.end { _ in }
@@ -210,13 +215,13 @@ extension Exchange {
         let isHead = request.methodKind == .head
         guard isHead || !length.isEmpty, head.status >= 200, head.status != 204, head.status != 205,
             !head.isPartial, !head.hasContentCoding, !head.forbidsTransform,
-            !request.forbidsTransform, request.capabilities.contains(.unsizedBodies),
-            let line = head.first(.contentType), compression.takes(type: head.value(line))
+            let line = head.contentTypeLine, compression.takes(type: head.value(line))
         else { return nil }
         if let count = isHead ? Framing.announcedLength(head) : length.count, count < compression.options.least {
             return nil
         }
         changes.formUnion(.variesByCoding)
+        guard !request.forbidsTransform, request.capabilities.contains(.unsizedBodies) else { return nil }
         // Without memory for an encoder the content passes as it is.
         guard let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request),
             isHead || payForEncoder(coding)
@@ -324,7 +329,8 @@ extension Exchange {
         }
         guard let conversion else {
             let isOther = isHead && rule.mayBecomeProblem(head.status)
-            return try beginResponse(head, length: length, changes: isOther ? changes.union(.otherBytes) : changes)
+            return try beginResponse(
+                head, length: length, changes: isOther ? changes.union([.otherBytes, .weakTag]) : changes)
         }
         if isHead {
             // The answer to GET would have other content, of a length that can't be known (docs/rules.md F8).
@@ -359,7 +365,7 @@ extension Exchange {
         guard let codings = route?.undoneCodings(of: head) else { return .coding }
         if head.forbidsTransform { return .noTransform }
         // Content without a type is not guessed at.
-        guard let route, let snapshot, let line = head.first(.contentType) else { return .type }
+        guard let route, let snapshot, let line = head.contentTypeLine else { return .type }
         let sources = try values(of: conversion.sources)
         do throws(ConversionError) {
             let pool = snapshot.conversions(of: rule, route: route)
@@ -466,7 +472,7 @@ extension Exchange {
     ///
     /// - Parameter output: nil: any.
     private func codesConverted(_ output: BodyEncoding?) -> Bool {
-        guard let compression = route?.compression, request.capabilities.contains(.unsizedBodies) else { return false }
+        guard let compression = route?.compression else { return false }
         return output.map { compression.takes(type: Array($0.mediaType.utf8).span) } ?? true
     }
 
@@ -478,7 +484,6 @@ extension Exchange {
             return false
         }
         return conversion.outputCount >= max(compression.options.least, 1)
-            && request.capabilities.contains(.unsizedBodies)
             && compression.takes(type: conversion.contentType.span)
     }
 
@@ -488,6 +493,7 @@ extension Exchange {
         if !responseTranscoder.isCodingChosen {
             responseTranscoder.isCodingChosen = true
             guard variesByCoding(responseTranscoder), let compression = route?.compression,
+                request.capabilities.contains(.unsizedBodies),
                 let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request),
                 worker.pressure == 0
             else { return true }
@@ -705,7 +711,7 @@ extension Exchange {
 extension MessageHead {
     /// Whether the conversion takes a body with this head.
     fileprivate func isConvertible(by conversion: ResponseConversion) -> Bool {
-        guard !forbidsTransform, let line = first(.contentType) else { return false }
+        guard !forbidsTransform, let line = contentTypeLine else { return false }
         if conversion.acceptedTypes.isEmpty { return conversion.takes(value(line)) }
         guard let type = conversion.ownType(for: value(line)) else { return false }
         return conversion.takes(type.span)

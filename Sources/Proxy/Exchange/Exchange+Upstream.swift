@@ -120,8 +120,11 @@ extension Exchange {
     }
 
     /// It didn't take the request, didn't answer, or stopped, within its time.
-    func upstreamTimedOut(_ kind: AdmissionCounters.Timeout) {
+    ///
+    /// - Parameter endpoint: where it was, if the request may be sent again elsewhere.
+    func upstreamTimedOut(_ kind: AdmissionCounters.Timeout, leaving endpoint: Endpoint? = nil) {
         worker.counters.admission.count(kind)
+        if let endpoint, sendAgain(.timeout, avoiding: endpoint) { return }
         tell(.upstreamTimedOut, cutFlag: .upstreamTime)
     }
 

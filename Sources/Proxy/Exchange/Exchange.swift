@@ -367,7 +367,7 @@ final class Exchange {
         guard downstream != nil, !machine.isOver else { return }
         if case .challenge(let answer) = refusal { return give(.challenge(answer), flag: nil) }
         if worker.isMeasuring {
-            worker.requests.noteRefusal(refusal, of: route)
+            record.refusesBody = worker.requests.noteRefusal(refusal, of: route)
             if worker.isTracing {
                 beginTrace()
                 trace.refusal = refusal.code
@@ -672,6 +672,8 @@ struct ExchangeRecord {
     var status = 0
     /// Why we answered ourselves or cut the exchange; nil when the upstream's answer went through whole.
     var flag: EndReason?
+    /// Whether we answered ourselves because of what a body that was to be converted is.
+    var refusesBody = false
     var bytesIn = 0
     var bytesOut = 0
     var bytesBack = 0

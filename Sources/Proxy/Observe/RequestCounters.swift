@@ -51,7 +51,7 @@ final class RequestCounters {
         }
         if let look = exchange.look { counters.count(look, status: record.status) }
         if let transcoder = exchange.responseTranscoder, transcoder.isActive {
-            count(transcoder, counters, wasRefused: record.status == 502)
+            count(transcoder, counters, wasRefused: record.refusesBody)
         }
     }
 
@@ -66,12 +66,14 @@ final class RequestCounters {
         files &+= UInt64(accounting?.files ?? 0)
     }
 
-    /// We answer in the upstream's place. Only what concerns a conversion is counted here.
-    func noteRefusal(_ refusal: Refusal, of route: Route?) {
+    /// We answer in the upstream's place. Only what concerns a conversion is counted here; returns whether this does.
+    @discardableResult
+    func noteRefusal(_ refusal: Refusal, of route: Route?) -> Bool {
         switch refusal {
         case .conversion, .upstreamBody, .upstreamBodyCut, .unacceptable, .contentCoding:
             (route.map(counters(of:)) ?? noRoute).countError(refusal.code)
-        default: break
+            return true
+        default: return false
         }
     }
 

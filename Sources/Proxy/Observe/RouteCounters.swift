@@ -51,7 +51,7 @@ final class RouteCounters {
         if record.upstreamTime > 0 { upstreamDurations.count(record.upstreamTime) }
         guard let input = record.input, let output = record.output else { return }
         let outcome: Outcome =
-            record.accounting != nil ? .ok : (400..<500).contains(record.status) ? .refused : .aborted
+            record.accounting != nil ? .ok : record.refusesBody ? .refused : .aborted
         conversions.add(input.slot << 8 | output.slot << 4 | outcome.rawValue)
         conversionTimes.count(record.transcodeTime, scale: Histogram.fine)
         if let accounting = record.accounting {

@@ -196,7 +196,7 @@ final class ServerControl {
             return beginDrain()
         }
         guard outcome != .interrupted else { return worker.loop.stop() }
-        worker.logger.warning("a second signal: ending with requests in flight")
+        worker.logger.warning("a second signal: ending at once")
         outcome = .interrupted
         delay?.cancel()
         if !isDraining { drainAll() }

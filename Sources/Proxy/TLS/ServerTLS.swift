@@ -16,11 +16,6 @@ public final class ServerTLS: Sendable {
     /// What new connections begin with.
     public var context: TLSServerContext { loaded.context }
 
-    /// The certificates' files with their lives.
-    var lives: [(file: String, validity: TLSValidity?)] {
-        zip(options.identities, context.validities).map { ($0.certificate, $1) }
-    }
-
     /// For a client that speaks without TLS, before the connection is closed.
     private static let plainTextAnswer = """
         HTTP/1.1 400 Bad Request\r

@@ -45,19 +45,24 @@ final class TLSCounters {
 }
 
 extension ProxySettings {
-    /// Everything that has certificates: those of listeners, and those that upstreams are shown.
-    private var certificateLives: [(file: String, validity: TLSValidity?)] {
-        listeners.values.compactMap(\.tls).flatMap(\.lives) + upstreams.compactMap(\.tls).flatMap(\.lives)
-    }
-
-    /// When the certificates in use run out. Once for the process, not for each worker: gauges of workers add up.
+    /// When the certificates, authorities and revocation lists in use run out. Once for the process, not for each worker: gauges of
+    /// workers add up.
     func visitCertificates(_ samples: inout MetricSamples) {
+        let lives =
+            listeners.values.compactMap(\.tls).flatMap(\.context.lives)
+            + upstreams.compactMap(\.tls).flatMap(\.context.lives)
         var told: Set<String> = []
-        for (file, validity) in certificateLives where told.insert(file).inserted {
-            guard let validity else { continue }
+        for life in lives where life.role != .revocations && told.insert(life.path).inserted {
             samples.gauge(
-                "recast_tls_cert_not_after_seconds", "When the certificate in use runs out, in seconds since 1970.",
-                labels: [.init("name", file)], Double(validity.notAfter))
+                "recast_tls_cert_not_after_seconds",
+                "When the certificate in use, or the last of the authorities, runs out, in seconds since 1970.",
+                labels: [.init("name", life.path)], Double(life.notAfter))
+        }
+        for life in lives where life.role == .revocations && told.insert(life.path).inserted {
+            samples.gauge(
+                "recast_tls_crl_next_update_seconds",
+                "When the revocation list in use runs out, from when on its certificates are refused, in seconds since 1970.",
+                labels: [.init("name", life.path)], Double(life.notAfter))
         }
     }
 }

@@ -18,11 +18,6 @@ public final class UpstreamTLS: Sendable, Hashable {
     /// Whether no server can be believed, since the system, whose authorities are asked, has none.
     public var lacksAuthorities: Bool { context.lacksAuthorities }
 
-    /// The client certificate's file with its life.
-    var lives: [(file: String, validity: TLSValidity?)] {
-        options.identity.map { [($0.certificate, context.validity)] } ?? []
-    }
-
     public static func == (one: UpstreamTLS, other: UpstreamTLS) -> Bool { one.options == other.options }
     public func hash(into hasher: inout Hasher) { hasher.combine(options) }
 }

@@ -20,6 +20,8 @@ final class SpanExporter {
     private var isFinished = false
     /// Whether the last batch could not be sent, which was logged then.
     private var isFailing = false
+    /// Whether the collector took the last batch without some of its spans.
+    private var isRejecting = false
 
     init(_ settings: TracingSettings, loop: EventLoop, resolver: Resolver, counters: TracingCounters) {
         self.settings = settings
@@ -107,6 +109,14 @@ final class SpanExporter {
                 counters.exported += 1
                 counters.rejected += UInt64(rejected)
                 counters.sent += UInt64(batch.count - rejected)
+                if rejected > 0, !isRejecting {
+                    let message = SpanWriter.message(in: answer.content.span)
+                    let taken =
+                        "\(batch.count - rejected) of \(batch.count) spans\(message.isEmpty ? "" : ": \(message)")"
+                    OperationalLog.logger.warning(
+                        "the collector of spans, \(settings.host):\(settings.port), takes \(taken)")
+                }
+                isRejecting = rejected > 0
                 if isFailing { OperationalLog.logger.info("the collector of spans takes them again") }
                 isFailing = false
                 return endBatch()
@@ -121,7 +131,7 @@ final class SpanExporter {
         counters.droppedFailed += UInt64(batch.count)
         if !isFailing {
             OperationalLog.logger.warning(
-                "the collector of spans, \(settings.host), takes none, which are dropped: \(reason)")
+                "the collector of spans, \(settings.host):\(settings.port), takes none, which are dropped: \(reason)")
         }
         isFailing = true
         endBatch()

@@ -51,7 +51,7 @@ struct ExportBackoff {
 
     /// Nanoseconds until the batch is sent again; nil: it is given up, and the next one begins anew.
     /// - Parameters:
-    ///   - asked: the seconds that the collector asks for.
+    ///   - asked: the seconds that the collector asks for, which make the time no shorter.
     ///   - random: any number; decides on the part of the time, from a half to the whole of it.
     mutating func next(asked: Int?, random: UInt64) -> UInt64? {
         failures += 1
@@ -59,9 +59,10 @@ struct ExportBackoff {
             failures = 0
             return nil
         }
-        if let asked { return min(Self.longest, UInt64(min(max(0, asked), 3600)) * 1_000_000_000) }
         let whole = min(Self.longest, Self.first << UInt64(failures - 1))
-        return whole / 2 + random % (whole / 2 + 1)
+        let own = whole / 2 + random % (whole / 2 + 1)
+        // What asks for no time at all would be asked five times at once, and then lose the batch.
+        return max(own, min(Self.longest, UInt64(min(max(0, asked ?? 0), 3600)) * 1_000_000_000))
     }
 
     /// The batch was taken, or can't be.

@@ -187,6 +187,23 @@ struct SpanWriter {
         // An int64: what is below 0 is no count.
         return rejected > UInt64(Int64.max) ? 0 : Int(rejected)
     }
+
+    /// Why, as the same answer says it: printable ASCII of it, cut; empty where it says nothing.
+    static func message(in response: Span<UInt8>) -> String {
+        var reader = FieldReader(0..<response.count)
+        var message = ""
+        while let field = try? reader.next(in: response) {
+            guard field.number == 1, let range = try? field.bytes() else { continue }
+            var partial = FieldReader(range)
+            while let field = try? partial.next(in: response) {
+                guard field.number == 2, let text = try? field.bytes() else { continue }
+                let shown = response.extracting(text).extracting(first: min(text.count, textLimit)).copied()
+                message = String(
+                    decoding: shown.map { (0x20..<0x7F).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+            }
+        }
+        return message
+    }
 }
 
 /// Texts as protobuf takes them: UTF-8, and no longer than is wanted.

@@ -105,6 +105,10 @@ final class Tracer {
         }
         if let route = exchange.route, let snapshot = exchange.snapshot {
             writer.text("recast.upstream", snapshot.upstreamName(of: route))
+            if let endpoint = exchange.endpoint, !endpoint.address.isUnix {
+                let scheme: StaticString = snapshot.hasTLS(upstreamOf: route) ? "https://" : "http://"
+                writer.text("url.full") { exchange.appendURL(of: route, scheme, endpoint, to: &$0) }
+            }
         }
         if record.retries > 0 { writer.number("http.request.resend_count", record.retries) }
         writer.number("http.request.body.size", record.bytesOut)
@@ -192,6 +196,20 @@ private struct SpanTimes {
     }
 }
 
+extension Exchange {
+    /// Appends the address that the upstream was asked for, redacted. A query that a body became isn't told.
+    fileprivate func appendURL(
+        of route: Route, _ scheme: StaticString, _ endpoint: Endpoint, to output: inout OutputBuffer
+    ) {
+        var target = OutputBuffer()
+        // It could be written when the request was sent, so it can be now.
+        do throws(ConversionError) { try appendTarget(of: route, to: &target) } catch { return }
+        output.append(scheme)
+        output.append(text: endpoint.label)
+        output.append(reference: target.span, .redact)
+    }
+}
+
 extension SpanWriter {
     /// What a request's line and its head say.
     fileprivate mutating func request(_ head: borrowing MessageHead) {
@@ -200,7 +218,10 @@ extension SpanWriter {
         text("url.path") { $0.append(path: head.path, .redact) }
         if let query = head.query { text("url.query") { $0.append(query: query, .redact) } }
         text("network.protocol.version", head.version.spanText)
-        if !head.authority.isEmpty { text("server.address", head.host) }
+        if !head.authority.isEmpty {
+            text("server.address", head.host)
+            if let port = head.port { number("server.port", port) }
+        }
         guard head.hasFields, let line = head.first(.userAgent) else { return }
         text("user_agent.original", head.value(line))
     }

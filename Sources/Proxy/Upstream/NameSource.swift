@@ -63,7 +63,7 @@ final class NameSource {
     }
 
     private func succeeded(_ found: [SocketAddress], seconds: Int) {
-        if fault != nil, answeredAt != 0 { pool.tell("the name \(host) is resolved again") }
+        if fault != nil, answeredAt != 0 { pool.tell(recovery: "the name \(host) is resolved again") }
         fault = nil
         failures = 0
         ttl = seconds

@@ -391,9 +391,10 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             if phase == .head {
                 pool.noteFailure(of: endpoint)
                 tally.timeouts &+= 1
-                if !isAnswered, exchange.sendAgain(.timeout, avoiding: endpoint) { return }
             }
-            exchange.upstreamTimedOut(takenBefore == .max ? .upstreamFirstByte : .upstreamWrite)
+            let mayRepeat = phase == .head && !isAnswered
+            exchange.upstreamTimedOut(
+                takenBefore == .max ? .upstreamFirstByte : .upstreamWrite, leaving: mayRepeat ? endpoint : nil)
         }
     }
 }

@@ -26,7 +26,7 @@ extension UpstreamPool {
         if endpoint.ejectedUntil != 0, !endpoint.isProbed { return }
         let wasHealthy = endpoint.isHealthy
         endpoint.heal(loop.now)
-        if !wasHealthy, endpoint.isHealthy { tell("\(endpoint.label) serves again") }
+        if !wasHealthy, endpoint.isHealthy { tell(recovery: "\(endpoint.label) serves again") }
     }
 
     /// A request failed before its response came, or the response says that the server behind is not well.
@@ -81,7 +81,7 @@ extension UpstreamPool {
         let wasDead = endpoint.isDead
         endpoint.noteConnected(loop.now)
         if wasDead {
-            tell("\(endpoint.label) can be connected to again")
+            tell(recovery: "\(endpoint.label) can be connected to again")
             dispatchLater()
         }
     }
@@ -154,7 +154,11 @@ extension UpstreamPool {
     /// The checks of an address have come to another view.
     func noteChecks(of endpoint: Endpoint, isFailing: Bool) {
         endpoint.setFailingChecks(isFailing)
-        tell(isFailing ? "\(endpoint.label) fails its checks" : "\(endpoint.label) passes its checks again")
+        if isFailing {
+            tell("\(endpoint.label) fails its checks")
+        } else {
+            tell(recovery: "\(endpoint.label) passes its checks again")
+        }
         if isFailing { closeIdle(of: endpoint) } else { dispatchLater() }
     }
 }

@@ -277,6 +277,11 @@ final class UpstreamPool {
         OperationalLog.logger.warning("upstream \(settings.name): \(text)")
     }
 
+    /// Tells the operator that something is well again.
+    func tell(recovery text: String) {
+        OperationalLog.logger.notice("upstream \(settings.name): \(text)")
+    }
+
     /// Tells the operator of a connection of HTTP/2 that was ended because of what its server sent.
     func tellFault(of endpoint: Endpoint, _ fault: String) {
         guard let others = faultLines.next(loop.now) else { return }

@@ -273,18 +273,31 @@ extension ReadingContext {
         }
     }
 
+    /// A text that names something. A bare `true`, `no` or the like is refused: it is meant as a switch, and as a name it would be
+    /// taken in silence. `instead` says what to write.
+    func name(_ node: SettingsNode, _ what: String, instead: String) -> String? {
+        guard let text = text(node, what) else { return nil }
+        guard case .scalar(_, isPlain: true) = node.content,
+            ["true", "false", "yes", "no", "on"].contains(text.lowercased())
+        else { return text }
+        report(node.position, "\(what) is no switch: write \(instead), or \"\(text)\" in quotes where that is a name")
+        return nil
+    }
+
     /// A whole number in `range`, without a unit.
     func count(_ node: SettingsNode, _ what: String, in range: ClosedRange<Int>) -> Int? {
         guard let text = text(node, what) else { return nil }
-        guard let number = Int(text), String(number) == text else {
-            report(node.position, "\(what) is a whole number, not \"\(text)\"")
-            return nil
-        }
-        guard range.contains(number) else {
-            report(node.position, "\(what) is from \(range.lowerBound) to \(range.upperBound), not \(number)")
-            return nil
-        }
-        return number
+        let number = Int(text)
+        if let number, range.contains(number), String(number) == text { return number }
+        // One with too many digits is a whole number all the same.
+        let isLarge = text.count > 18 && text.first != "0" && text.allSatisfy { ("0"..."9").contains($0) }
+        let isWhole = number.map(String.init) == text || isLarge
+        report(
+            node.position,
+            isWhole
+                ? "\(what) is from \(range.lowerBound) to \(range.upperBound), not \(text)"
+                : "\(what) is a whole number, not \"\(text)\"")
+        return nil
     }
 
     /// Bytes, at least `minimum`.

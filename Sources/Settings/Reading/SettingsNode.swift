@@ -28,6 +28,12 @@ struct SettingsNode: Sendable {
         return false
     }
 
+    /// `off`, or the boolean that says the same.
+    var saysOff: Bool {
+        if case .scalar(let text, let isPlain) = content { return text == "off" || isPlain && text == "false" }
+        return false
+    }
+
     /// The number of a list's elements.
     var count: Int {
         if case .sequence(let elements) = content { elements.count } else { 0 }

@@ -146,9 +146,14 @@ struct YAMLText {
             if case .mappingEnd = event.content { return members }
             let key = try node(event, depth: depth + 1)
             let value = try node(try next(), depth: depth + 1)
-            guard case .scalar(let name, _) = key.content else {
+            guard case .scalar(let name, let isPlain) = key.content else {
                 context.report(event.position, "a key is a single value")
                 continue
+            }
+            if name == "<<", isPlain {
+                throw refuse(
+                    event.position,
+                    "the key << of YAML 1.1, which merges, isn't read: write its keys here, or an alias alone")
             }
             if let first = places[name] {
                 // Most often two elements of a list that lack what parts them.

@@ -93,7 +93,7 @@ struct AdminReader {
 
     /// Words in the names of fields.
     private func mask(_ node: SettingsNode, _ what: String) -> [String]? {
-        if case .scalar("off", _) = node.content { return [] }
+        if node.saysOff { return [] }
         var words: [String] = []
         for element in context.elements(node, what) ?? [] {
             guard let word = context.text(element, what) else { continue }

@@ -21,7 +21,7 @@ struct AuthorizeReader {
         switch node.content {
         case .sequence(let nodes) where !nodes.isEmpty: elements = nodes
         case .mapping: elements = [node]
-        case .scalar("off", _):
+        case _ where node.saysOff:
             route.record("authorize", "off", .line(node.position.line))
             return nil
         default:

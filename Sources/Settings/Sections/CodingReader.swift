@@ -52,8 +52,7 @@ struct CodingReader {
 
     /// `off`, or codings. Nil when they can't be read.
     private func undone(_ node: SettingsNode, _ what: String) -> [Coding]? {
-        if case .scalar("off", _) = node.content { return [] }
-        if case .scalar("false", isPlain: true) = node.content { return [] }
+        if node.saysOff { return [] }
         return codings(node, what, orOff: true)
     }
 

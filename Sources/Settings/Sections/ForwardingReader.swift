@@ -28,7 +28,8 @@ struct ForwardingReader {
     /// `preserve`, `upstream`, or a host and an optional port.
     private func host(_ section: SectionReader, _ standard: HostRule) -> HostRule {
         section.value("host", standard: Sourced(standard), describe: Self.describe) { node, what in
-            guard let text = context.text(node, what) else { return nil }
+            let forms = "preserve, upstream, or a host as in api.example"
+            guard let text = context.name(node, what, instead: forms) else { return nil }
             switch text {
             case "preserve": return .preserve
             case "upstream": return .upstream
@@ -36,7 +37,7 @@ struct ForwardingReader {
                 if let host = Self.hostField(text) { return .fixed(host) }
                 context.report(
                     node.position,
-                    "\(what) is preserve, upstream, or a host as in api.example or api.example:8080, not \"\(text)\"")
+                    "\(what) is \(forms) or api.example:8080, not \"\(text)\"")
                 return nil
             }
         }.value
@@ -82,11 +83,13 @@ struct ForwardingReader {
     private func words(
         _ node: SettingsNode, _ what: String, read: (String, SettingsNode.Position) -> String?
     ) -> [String]? {
-        if case .scalar("off", _) = node.content { return [] }
+        if node.saysOff { return [] }
         guard let elements = context.elements(node, what) else { return nil }
         var words: [String] = []
         for element in elements {
-            guard let text = context.text(element, what), let word = read(text, element.position) else { continue }
+            guard let text = context.name(element, what, instead: "off or names"),
+                let word = read(text, element.position)
+            else { continue }
             words.append(word)
         }
         return words

@@ -139,7 +139,7 @@ struct ListenReader {
         guard context.failures == failures, !context.environment.lacksSecrets else { return nil }
         do throws(TLSFileError) {
             let tls = try ServerTLS(options)
-            files.checkLives(tls.context.validities)
+            files.checkLives(tls.context.lives)
             return tls
         } catch {
             files.report(error, node)

@@ -19,7 +19,10 @@ struct RequestRuleReader {
             route.record("request", "forward", .standard)
             if let onRoute {
                 context.report(
-                    onRoute.position, "\"on_other_type\" is for routes that convert: add \"request\" or remove it")
+                    onRoute.position,
+                    "\"on_other_type\" of a route is for its requests, which it doesn't convert: add \"request\" or remove it; for "
+                        + "responses it stands in \"response\", as in response: { convert: json -> xml, on_other_type: reject }"
+                )
             }
             return .forward
         }

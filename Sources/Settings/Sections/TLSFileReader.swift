@@ -72,16 +72,20 @@ final class TLSFileReader {
         context.report(position, error.path.isEmpty ? error.reason : "the file \(error.description)")
     }
 
-    /// Tells of certificates that can't be used now, in the order of the identities.
-    func checkLives(_ lives: [TLSValidity?]) {
+    /// Tells of files of which nothing can be used now.
+    func checkLives(_ lives: [TLSFileLife]) {
         let now = Int64(time(nil))
-        for (index, life) in lives.enumerated() {
-            guard let life, let position = positions[FileKey(role: .certificate, index: index)] else { continue }
-            if life.notAfter < now {
-                context.report(position, "this certificate ran out on \(Self.day(life.notAfter))")
-            }
-            if life.notBefore > now {
-                context.report(position, "this certificate holds from \(Self.day(life.notBefore)) on")
+        for life in lives {
+            guard let position = positions[FileKey(role: life.role, index: life.index)] else { continue }
+            let what =
+                switch life.role {
+                case .authorities: "the last of these authorities"
+                case .revocations: "this revocation list, without which all its issuer's certificates are refused,"
+                case .certificate, .key, .pinned: "this certificate"
+                }
+            if life.notAfter < now { context.report(position, "\(what) ran out on \(Self.day(life.notAfter))") }
+            if let notBefore = life.notBefore, notBefore > now {
+                context.report(position, "\(what) holds from \(Self.day(notBefore)) on")
             }
         }
     }

@@ -22,8 +22,12 @@ struct TracingReader {
             return nil
         }
         if case .scalar = node.content {
-            if context.word(node, "\"tracing\"", among: ["off"]) != nil {
+            if node.saysOff {
                 section.record("tracing", "off", .line(node.position.line))
+            } else if context.text(node, "\"tracing\"") != nil {
+                context.report(
+                    node.position,
+                    "\"tracing\" is off, or says where spans go, as in tracing: { endpoint: http://127.0.0.1:4318 }")
             }
             return nil
         }

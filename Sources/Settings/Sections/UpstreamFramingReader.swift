@@ -19,6 +19,8 @@ struct UpstreamFramingReader {
         var settings = upstream.spool
         settings.directory = standardFolder
         if upstream.framing == .auto, !section.remaining.contains(where: { $0.key == "spool" }) {
+            // It is one of the keys that there are.
+            _ = section.take("spool")
             // What it would be used for does without where there is no folder.
             upstream.spool = settings
             return

@@ -36,7 +36,7 @@ struct UpstreamTLSReader {
         guard context.failures == failures, !context.environment.lacksSecrets else { return nil }
         do throws(TLSFileError) {
             let tls = try UpstreamTLS(options)
-            files.checkLives([tls.context.validity])
+            files.checkLives(tls.context.lives)
             return tls
         } catch {
             files.report(error, node)

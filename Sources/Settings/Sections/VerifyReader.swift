@@ -274,7 +274,7 @@ struct VerifyReader {
         guard hasTime else {
             return context.report(node.position, "\"tolerance\" is for signatures with a time, and this one has none")
         }
-        if case .scalar("off", _) = node.content {
+        if node.saysOff {
             scheme.tolerance = (nil, nil)
             return section.record("tolerance", "off", .line(node.position.line))
         }
@@ -403,7 +403,7 @@ struct VerifyReader {
             section.record("replay", "off", .standard)
             return nil
         }
-        if case .scalar("off", _) = node.content {
+        if node.saysOff {
             section.record("replay", "off", .line(node.position.line))
             return nil
         }

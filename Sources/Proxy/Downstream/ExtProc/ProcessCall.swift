@@ -38,6 +38,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private(set) var isSecure = false
 
     private var isReading = false
+    /// Whether nothing that comes is looked at for now: not what waits with the stream, and not the rest of what the reader has.
+    private var isPaused = false
     private var isTouched = false
     /// Whether an immediate response was given.
     private var isAnswered = false
@@ -101,7 +103,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         touch()
         var at = 0
         do throws(CallError) {
-            reading: while !isOver {
+            // A pause holds for what is of one read, too: behind the end of a request nobody would end it.
+            reading: while !isOver, !isPaused {
                 switch try reader.next(content, at: &at) {
                 case .needsMore: break reading
                 case .head(.request, let ends): try beginRequest(endsStream: ends)
@@ -173,7 +176,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     private func take(_ content: Span<UInt8>, _ direction: Direction) throws(CallError) -> Int {
-        guard reader.modes != nil else {
+        let hasBegun = direction == .request ? request.hasBegun : response.hasBegun
+        guard reader.modes != nil || !hasBegun else {
             throw CallError(
                 .failedPrecondition,
                 "content came, and the first message doesn't say in which mode (protocol_config): Envoy 1.36 and later do"
@@ -324,7 +328,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private func takeResponse(_ content: Span<UInt8>) -> Int {
         if passesResponse {
             guard !isFull else {
-                stream.pause()
+                pauseReading()
                 return 0
             }
             response.send(content, to: &output)
@@ -332,7 +336,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         }
         guard let exchange else { return content.count }
         guard !isResponseBlocked else {
-            stream.pause()
+            pauseReading()
             return 0
         }
         var count = content.count
@@ -349,7 +353,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     private func blockResponse() {
         isResponseBlocked = true
-        stream.pause()
+        pauseReading()
     }
 
     private func endResponse() throws(CallError) {
@@ -430,7 +434,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         trailers.write(named: names, into: &output)
     }
 
-    func pauseReading() { stream.pause() }
+    func pauseReading() {
+        isPaused = true
+        stream.pause()
+    }
     func resumeReading() { connection.resume(self) }
 
     // The data plane sees to its clients' pace.
@@ -629,7 +636,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     func resumeContent() {
-        stream.resume()
+        isPaused = false
+        // What the reader has comes before what waits with the stream.
+        _ = received(Span(), on: stream)
+        if !isPaused { stream.resume() }
         settle()
     }
 

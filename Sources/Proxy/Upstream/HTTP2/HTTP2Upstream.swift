@@ -386,8 +386,9 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         if phase == .head {
             pool.noteFailure(of: endpoint)
             pool.tally.timeouts &+= 1
-            if !isAnswered, exchange.sendAgain(.timeout, avoiding: endpoint) { return }
         }
-        exchange.upstreamTimedOut(takenBefore == .max ? .upstreamFirstByte : .upstreamWrite)
+        let mayRepeat = phase == .head && !isAnswered
+        exchange.upstreamTimedOut(
+            takenBefore == .max ? .upstreamFirstByte : .upstreamWrite, leaving: mayRepeat ? endpoint : nil)
     }
 }
