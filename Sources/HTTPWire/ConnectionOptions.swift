@@ -99,6 +99,18 @@ internal enum ConnectionOptions {
     }
 }
 
+extension MessageHead {
+    /// Whether Connection takes a field away that isn't one of the hop by itself.
+    public var removesFields: Bool {
+        guard contains(.connection) else { return false }
+        for line in 0..<fieldCount where isHopByHop(line) && !known(line).isHopByHop { return true }
+        return false
+    }
+
+    /// The error of a request of which Connection takes a field away that its route goes by: what was looked at must go on whole.
+    public static var removalFault: WireError { WireError(.protectedConnectionOption, at: 0) }
+}
+
 extension KnownField {
     /// Fields that Connection must not take away: framing, routing, credentials, and what tells the upstream about the
     /// client or the body (R31).

@@ -4,8 +4,8 @@ internal import Octets
 
 /// What `${env:NAME}` and `${file:PATH}` read from.
 public struct SettingsEnvironment: Sendable {
-    /// The value of an environment variable, or nil.
-    public var variable: @Sendable (_ name: String) -> String?
+    /// The value of an environment variable, or nil; throws for one that is no text.
+    public var variable: @Sendable (_ name: String) throws(FileFault) -> String?
     /// The text of a file; throws a reason.
     public var file: @Sendable (_ path: String) throws(FileFault) -> String
 
@@ -36,7 +36,7 @@ public struct SettingsEnvironment: Sendable {
     static let maximumFileSize = 1024 * 1024
 
     public init(
-        variable: @escaping @Sendable (_ name: String) -> String?,
+        variable: @escaping @Sendable (_ name: String) throws(FileFault) -> String?,
         file: @escaping @Sendable (_ path: String) throws(FileFault) -> String,
         path: @escaping @Sendable (_ path: String) -> String = { $0 }
     ) {
@@ -48,9 +48,13 @@ public struct SettingsEnvironment: Sendable {
     /// The process' own variables, and the file system. Relative paths begin at `folder`.
     public static func process(folder: String) -> SettingsEnvironment {
         var environment = SettingsEnvironment(
-            variable: { name in
+            variable: { name throws(FileFault) in
                 // SAFETY: nothing in this process changes its variables, so the text stays where it is.
-                unsafe getenv(name).map { unsafe String(cString: $0) }
+                guard let value = unsafe getenv(name) else { return nil }
+                guard let text = unsafe String(validatingCString: value) else {
+                    throw FileFault("the variable \(name) is not UTF-8")
+                }
+                return text
             },
             file: { path throws(FileFault) in
                 try readText(Self.path(path, in: folder))
@@ -81,7 +85,7 @@ public struct SettingsEnvironment: Sendable {
     }
 
     /// A file's text; refuses what is larger than 1 MiB or not UTF-8.
-    static func readText(_ path: String) throws(FileFault) -> String {
+    public static func readText(_ path: String) throws(FileFault) -> String {
         if path == standardInput {
             let bytes = try readBytes(path)
             if bytes.isEmpty { throw FileFault("standard input has nothing, or nothing any more") }

@@ -75,7 +75,8 @@ extension SettingsNotes {
                         "when: { status: 200 } names others"))
             }
             let accepted = conversion.acceptedStatuses
-            if !statuses.isEmpty, !accepted.isEmpty,
+            // A 304 is none that is converted.
+            if !statuses.isEmpty, !accepted.isEmpty, statuses.contains(where: { $0.range != 304...304 }),
                 !statuses.contains(where: { one in accepted.contains { one.range.overlaps($0.range) } })
             {
                 notes.append(

@@ -69,6 +69,11 @@ struct Explain: ParsableCommand {
         try StandardStreams.write(text: explanation.text)
     }
 
+    /// What stands behind the question mark of a path.
+    private static func query(of path: String) -> String? {
+        path.firstIndex(of: "?").map { String(path[path.index(after: $0)...]) }
+    }
+
     private func usage(_ reason: String) -> CommandFault {
         CommandFault(CommandFault.usage, "recast explain: \(reason)")
     }
@@ -79,7 +84,14 @@ struct Explain: ParsableCommand {
         var input: [UInt8] = []
         if example == nil, file != SettingsEnvironment.standardInput {
             input = try StandardStreams.readAll()
-            if input.isEmpty, plan?.readsQuery == true, let query { input = Array(query.utf8) }
+            if plan?.readsQuery == true, let query = query ?? path.flatMap(Self.query) {
+                guard input.isEmpty else {
+                    throw usage(
+                        "the route reads the query, and a request with one and with content is a 422: leave one of them out"
+                    )
+                }
+                input = Array(query.utf8)
+            }
         } else if let example, !examples.indices.contains(example - 1) {
             throw usage("the route \"\(route)\" has \(examples.count) examples: there is no --example \(example)")
         }

@@ -43,7 +43,14 @@ struct ExplainedSample {
         if let responseStatus { return try explained(as: responseStatus, of: route, index, in: file) }
         let converting = route.converting
         let plan = try Self.conversion(of: route)
-        let type = if let type { type } else { try plan.map(inputType) ?? "as it came" }
+        // The type of a query is none of the request's content.
+        let named =
+            plan?.readsQuery == true ? nil : request.headers.last { $0.name.lowercased() == "content-type" }?.value
+        let said = type ?? named
+        let type = if let said { said } else { try plan.map(inputType) ?? "as it came" }
+        if let plan, let conversion = converting.conversion, conversion.otherTypes == .pass, !Self.reads(plan, type) {
+            throw .usage("a body of \(type) passes as it came: the route's conversion doesn't read it")
+        }
         let values: SampleRequest.Values
         do throws(SampleRequest.Fault) {
             values = try request.values(for: converting)
@@ -95,11 +102,19 @@ struct ExplainedSample {
         } catch {
             throw .usage(error.reason)
         }
-        guard let chosen else {
-            throw .usage("the route's rules let a response of \(status) and \(type) pass as it is")
+        // Rule C3 of docs/rules.md.
+        let isUntouched = [204, 205, 206, 304].contains(status) || body.isEmpty || body == [UInt8(ascii: " ")]
+        guard let chosen, !isUntouched else {
+            let content = body.isEmpty ? " without content" : ""
+            throw .usage("the route's rules let a response of \(status) and \(type)\(content) pass as it is")
         }
         let written = Array(type.utf8)
         let contentType = chosen.conversion.ownType(for: written.span) ?? written
+        if chosen.conversion.otherTypes == .pass,
+            !Self.reads(chosen.conversion.plan, String(decoding: contentType, as: UTF8.self))
+        {
+            throw .usage("a response of \(type) passes as it came: the route's conversion doesn't read it")
+        }
         do throws(ConversionError) {
             let trace = try ConversionTrace.make(
                 plan: bounded(chosen.conversion.plan), contentType: contentType.span, sources: chosen.sources,
@@ -166,6 +181,11 @@ struct ExplainedSample {
         }
         let value = line[line.index(after: colon)...].drop { $0 == " " }
         return .init(name: String(line[..<colon]), value: String(value))
+    }
+
+    /// Whether a plan reads bodies of that type.
+    private static func reads(_ plan: ConversionPlan, _ type: String) -> Bool {
+        (try? plan.inputEncoding(for: Array(type.utf8).span)) != nil
     }
 
     private func inputType(_ plan: ConversionPlan) throws(Fault) -> String {

@@ -1,4 +1,5 @@
 internal import Gateway
+internal import HTTPWire
 internal import Proxy
 internal import Settings
 internal import Signatures
@@ -49,9 +50,19 @@ struct Explanation {
     private var responseFields: [SampleRequest.Header]? {
         answered.map { answered in
             let own = bodyFields.map { SampleRequest.Header(name: $0.name, value: $0.value) }
-            let fields = isResponse ? own : answered
+            let fields = isResponse ? own : answered.filter { passes($0, among: answered) }
             return fields.filter { !route.options.headers.response.removes($0.name) } + values.responseHeaders
         }
+    }
+
+    /// Whether a field of the upstream's response goes on: none of the hop does, or of the framing (RFC 9110 §7.6.1).
+    private func passes(_ header: SampleRequest.Header, among all: [SampleRequest.Header]) -> Bool {
+        let known = KnownField.find(Array(header.name.utf8).span)
+        guard !known.isHopByHop, known != .contentLength else { return false }
+        let options = all.lazy.filter { $0.name.lowercased() == "connection" }.flatMap {
+            $0.value.split(separator: ",")
+        }
+        return !options.contains { $0.lowercased().filter { $0 != " " } == header.name.lowercased() }
     }
 
     private var bodyFields: [(name: String, value: String)] {

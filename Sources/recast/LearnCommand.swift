@@ -34,7 +34,10 @@ struct LearnCommand: ParsableCommand {
     )
     var token: String?
 
-    @Option(help: "Of files: the bodies' Content-Type, as in application/json; that of forms without it.")
+    @Option(
+        help:
+            "Of files: the bodies' Content-Type, as in application/json; without it what a body begins with says whether it is JSON, XML, multipart or a form."
+    )
     var type: String?
 
     @Option(help: "Of files: what the route is to write, form and so on; json without it.")
@@ -64,7 +67,7 @@ struct LearnCommand: ParsableCommand {
         }
         let console: RunningConsole
         do throws(RunningConsole.Usage) {
-            let variable = SettingsEnvironment.process(folder: "").variable(RunningConsole.variable)
+            let variable = try? SettingsEnvironment.process(folder: "").variable(RunningConsole.variable)
             console = try RunningConsole(admin: admin, token: token, variable: variable)
         } catch {
             throw usage(error.reason)
@@ -78,16 +81,23 @@ struct LearnCommand: ParsableCommand {
     // MARK: - Files
 
     private func learnFromFiles() throws {
-        let type = type ?? BodyEncoding.form.mediaType
         let to = to ?? BodyEncoding.json.rawValue
         guard let output = BodyEncoding(rawValue: to), !output.isWhole else {
             let known = BodyEncoding.allCases.filter { !$0.isWhole }.map(\.rawValue)
             throw usage("nothing is proposed for \"\(to)\": known are \(known.joined(separator: ", "))")
         }
         var samples: [LearntRoute.Sample] = []
-        for file in files { samples.append(.init(type: type, body: try Self.read(file))) }
+        for file in files {
+            let body = try Self.read(file)
+            samples.append(.init(type: type ?? LearntRoute.type(of: body), body: body))
+        }
         guard let learnt = LearntRoute(from: samples, to: output) else {
-            throw CommandFault(CommandFault.data, "recast learn: none of the bodies can be read as \(type)")
+            let codes = LearntRoute.faults(of: samples, to: output).sorted { $0.key < $1.key }
+                .map { "\($0.value) times \($0.key)" }
+            let types = Set(samples.map(\.type)).sorted().joined(separator: ", ")
+            throw CommandFault(
+                CommandFault.data,
+                "recast learn: none of the bodies, read as \(types), becomes \(to): \(codes.joined(separator: ", "))")
         }
         let skipped = samples.count - learnt.bodies - learnt.unreadable.values.reduce(0, +)
         report(learnt.unreadable, skipped: skipped, fields: learnt.leftOut)

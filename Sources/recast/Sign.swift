@@ -64,23 +64,30 @@ struct SignedRequestOptions: ParsableArguments {
         var writing = scheme.secretWriting
         if let encoding {
             guard let named = SigningSecret.Writing(rawValue: encoding) else {
-                throw CommandFault(CommandFault.usage, "recast \(command): --encoding is no \"\(encoding)\"")
+                throw CommandFault(
+                    CommandFault.usage,
+                    "recast \(command): --encoding is no \"\(encoding)\": known are "
+                        + SigningSecret.Writing.allCases.map(\.rawValue).joined(separator: ", "))
             }
             writing = named
         }
         let text: String
         switch (secret, secretFile) {
-        case (let given?, nil): text = given
+        case (let given?, nil):
+            // What stands for bytes that are no UTF-8 would sign as another secret.
+            guard !given.unicodeScalars.contains("\u{FFFD}") else {
+                throw CommandFault(CommandFault.usage, "recast \(command): the secret is not UTF-8")
+            }
+            text = given
         case (nil, let path?):
-            let bytes: [UInt8]
             do throws(SettingsEnvironment.FileFault) {
                 // Standard input has the body.
                 let isStandardInput = path == SettingsEnvironment.standardInput
-                bytes = try SettingsEnvironment.readBytes(isStandardInput ? "./\(path)" : path)
+                text = SettingsEnvironment.withoutLineEnd(
+                    try SettingsEnvironment.readText(isStandardInput ? "./\(path)" : path))
             } catch {
                 throw CommandFault(CommandFault.unavailable, "recast \(command): \(error.reason)")
             }
-            text = SettingsEnvironment.withoutLineEnd(String(decoding: bytes, as: UTF8.self))
         default: throw CommandFault(CommandFault.usage, "recast \(command): give --secret or --secret-file")
         }
         do throws(SigningSecret.Fault) {
@@ -136,6 +143,12 @@ struct Sign: ParsableCommand {
 
     func run() throws {
         let (scheme, secret) = try options.read("sign", signs: true)
+        for (name, text) in [("id", id), ("key-id", options.keyID ?? ""), ("type", options.type)] {
+            guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+                throw CommandFault(
+                    CommandFault.usage, "recast sign: --\(name) holds a control, which no field may have")
+            }
+        }
         let signer: MessageSigner
         do throws(MessageSigner.Fault) {
             signer = try MessageSigner(scheme, secret: secret)
@@ -222,6 +235,9 @@ struct Verify: ParsableCommand {
 
     /// The request's head.
     private func head() throws(CommandFault) -> MessageHead {
+        if let line = fields.first(where: { !$0.contains(":") }) {
+            throw CommandFault(CommandFault.usage, "recast verify: \"\(line)\" is no 'Name: value'")
+        }
         var head = MessageHead()
         var builder = HeadBuilder()
         do throws(WireError) {
@@ -231,10 +247,9 @@ struct Verify: ParsableCommand {
                 into: &head)
             var hasType = false
             for field in fields {
-                // Without a colon all of it is a name, which then has no value.
-                let colon = field.utf8.firstIndex(of: UInt8(ascii: ":"))
-                let name = Array(field.utf8[..<(colon ?? field.utf8.endIndex)])
-                let value = colon.map { Array(field.utf8[field.utf8.index(after: $0)...]) } ?? []
+                let colon = field.utf8.firstIndex(of: UInt8(ascii: ":")) ?? field.utf8.endIndex
+                let name = Array(field.utf8[..<colon])
+                let value = Array(field.utf8[colon...].dropFirst())
                 hasType = hasType || KnownField.find(name.span) == .contentType
                 try builder.add(name.span, value.span.trimmingBlanks, to: &head)
             }

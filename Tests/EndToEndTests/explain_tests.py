@@ -143,6 +143,8 @@ class ExplainTests(unittest.TestCase):
         for arguments, said in (
                 (("answers",), "converts responses: a body is explained as that of one with --status 200"),
                 (("answers", "--status", "404"), "let a response of 404"), (("signup", "--status", "200"), "converts no responses"),
+                (("back", "--status", "206"), "let a response of 206"), (("back", "--status", "204"), "let a response of 204"),
+                (("back", "--status", "200", "--type", "text/plain"), "a response of text/plain passes as it came"),
                 (("back", "--status", "99"), "200 to 599"), (("back", "--status", "200", "--example", "1"), "examples are requests")):
             with self.subTest(arguments):
                 result = self.recast("explain", self.file, *arguments, data=b"{}")
@@ -358,6 +360,36 @@ routes:
     def test_explain_of_a_query_shows_the_target_that_the_body_becomes(self):
         result = self.recast("explain", self.file, "to-query", data=b'{"a":"x y"}')
         self.assertIn("\nPOST /to-query?a=x%20y\n", result.output)
+
+    def test_explain_reads_what_the_route_would(self):
+        """The type that the request says, its query where that is the body, and of a response what goes on."""
+        path = os.path.join(self.folder, "reads.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""version: 1
+listen: 127.0.0.1:8080
+upstreams: { app: "127.0.0.1:3000" }
+routes:
+  - { name: form, match: /form, upstream: app, request: form -> json, headers: { response: { set: { X-By: a } } } }
+  - { name: other, match: /other, upstream: app, on_other_type: pass, request: form -> json }
+  - { name: query, match: /query, upstream: app, request: query -> json }
+""")
+        for arguments, data, code, said in (
+                (("form", "--header", "Content-Type: application/json"), b'{"a":1}', 65, "unsupported_media_type"),
+                (("other", "--header", "content-type: text/plain"), b"a", 64, "a body of text/plain passes as it came"),
+                (("query", "--query", "x=1"), b"a=1", 64, "with one and with content is a 422"),
+                (("query", "--path", "/query?x=1"), b"a=1", 64, "with one and with content is a 422")):
+            with self.subTest(arguments):
+                result = self.recast("explain", path, *arguments, data=data)
+                self.assertEqual((result.returncode, result.output), (code, ""), result.errors)
+                self.assertIn(said, result.errors)
+        for arguments in (("--query", "y=2"), ("--path", "/query?y=2")):
+            result = self.recast("explain", path, "query", *arguments)
+            self.assertIn("\n  y -> y\n", result.output, arguments)
+            self.assertIn("Content-Length: 9", result.output)
+        fields = ("Connection: X-A, close", "X-A: 1", "Keep-Alive: 1", "Transfer-Encoding: chunked", "Content-Length: 5", "X-B: 2")
+        options = [word for field in fields for word in ("--response-header", field)]
+        result = self.recast("explain", path, "form", *options, data=b"a=1")
+        self.assertEqual(result.output[result.output.index("the response to the client"):].split("\n")[1:3], ["X-B: 2", "X-By: a"])
 
     def test_a_refused_body_is_an_error_as_convert_shows_it(self):
         explained = self.recast("explain", self.file, "orders", data=b'{"a":')

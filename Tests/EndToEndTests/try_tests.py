@@ -420,6 +420,20 @@ class LearnTests(TryTestCase):
         code, output, _ = self.learn("--type", "application/json", "--to", "form", "-", data=b'{"a":1}')
         self.assertEqual((code, output), (0, "request:\n  decode:\n    as: json\n  encode:\n    as: form\n"))
 
+    def test_a_body_without_a_type_is_what_it_begins_with(self):
+        """Read as a form, a document would be one name, which is printed: a value must not be."""
+        multipart = b'--b\r\nContent-Disposition: form-data; name="s"\r\n\r\nc4n4ry\r\n--b--\r\n'
+        for data, encoding in ((b'{"s":"c4n4ry"}', "json"), (b' [{"s":"c4n4ry"}]', "json"), (b"<r><s>c4n4ry</s></r>", "xml"),
+                               (multipart, "multipart"), (b"s=c4n4ry", "form"), (b"--=c4n4ry", "form")):
+            for arguments in ((), ("--json",)):
+                code, output, errors = self.learn(*arguments, "-", data=data)
+                self.assertEqual((code, errors), (0, ""), data)
+                self.assertIn(f"as: {encoding}", output)
+                self.assertNotIn("c4n4ry", output)
+        code, output, errors = self.learn("--to", "form", "-", data=b'{"s":[]}')
+        self.assertEqual((code, output), (65, ""))
+        self.assertIn("read as application/json, becomes form: 1 times field_empty", errors)
+
     def test_what_cannot_be_learnt_from(self):
         self.assertEqual(self.learn("--to", "text", "-")[0], 64)
         self.assertEqual(self.learn(os.path.join(self.folder, "none"))[0], 69)

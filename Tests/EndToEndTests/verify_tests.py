@@ -95,7 +95,9 @@ class VerifyTests(ProxyTestCase):
         self.assert_refused(self.post("/form", body, github(body, "other"), media_type=FORM), "signature_mismatch")
 
     def test_the_signature_is_looked_at_before_the_body_is_read(self):
-        self.assert_refused(self.post("/form", b"%zz" * 10, github(b"x"), media_type="text/none"), "unsupported_media_type", 415)
+        body = b"%zz" * 10
+        self.assert_refused(self.post("/form", body, github(b"x"), media_type="text/none"), "signature_mismatch")
+        self.assert_refused(self.post("/form", body, github(body), media_type="text/none"), "unsupported_media_type", 415)
         body = b"a[b=1&" * 2000
         self.assert_refused(self.post("/form", body, github(b"x"), media_type=FORM), "signature_mismatch")
 
@@ -333,6 +335,15 @@ class CommandTests(unittest.TestCase):
                 one = self.run_command("sign", "slack", "--secret-file", file.name, "--time", "1700000000")
             self.assertEqual(one, wanted, text)
 
+    def test_a_secret_that_is_no_text_is_refused(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"geheim\xff\n")
+            file.flush()
+            for command in ("sign", "verify"):
+                code, output, errors = self.run_command(command, "github", "--secret-file", file.name)
+                self.assertEqual((code, output), (69, ""))
+                self.assertIn("is not UTF-8 in line 1", errors)
+
     def test_wrong_usage_is_told(self):
         for arguments, message in (
             (("sign", "nobody", "--secret", "geheim"), 'there is no sender "nobody"'), (("sign", "github"), "give --secret"),
@@ -341,7 +352,10 @@ class CommandTests(unittest.TestCase):
             (("sign", "sns", "--secret", "geheim"), "signs in the body"), (("sign", "paypal", "--secret", "geheim"), "signs in the body"),
             (("sign", "mailgun", "--secret", "geheim"), "signs in the body"), (("sign", "svix", "--secret", "ge.heim"), "is not whsec_"),
             (("verify", "github", "--secret", "geheim", "-H", "a b"), "Name: value"),
-            (("sign", "github", "--secret", "geheim", "--encoding", "rot13"), "--encoding"),
+            (("sign", "github", "--secret", "geheim", "--encoding", "rot13"), "known are text, hex, base64, whsec, pem, ed25519"),
+            (("sign", "github", "--secret", "geheim", "--id", "a\r\nX-Other: b"), "--id holds a control"),
+            (("sign", "github", "--secret", "geheim", "--type", "a\nb"), "--type holds a control"),
+            (("sign", "github", "--secret", b"geheim\xff"), "not UTF-8"), (("verify", "github", "--secret", b"geheim\xff"), "not UTF-8"),
             *(((command, "square", "--secret", "geheim", "--url", url), "--url is what the sender was told")
               for command in ("sign", "verify")
               for url in ("foo", "", "ftp://x/", "http://x/?q=a b", "http://", "http:///a", "http://x:99999/", "http://x:y/", "https://x/#a",
@@ -402,6 +416,7 @@ class CheckTests(unittest.TestCase):
             ("twilio(secret: geheim, public_url: hooks)", '"public_url" is what'), ("github(secret: geheim, extra: 1)", 'no key "extra"'),
             ("{ secret: geheim }", 'needs "header"'), ("{ header: X-A, secret: geheim, signed: '{time}' }", "has {time}, which is none"),
             ("{ header: X-A, secret: geheim, signed: '{id}{body}' }", 'add "id"'),
+            ("{ header: X-A, secret: geheim, signed: hello }", "is the same for each request"),
             ("{ header: X-A, secret: geheim, signed: '{timestamp}{body}' }", 'add "timestamp"'),
             # A time or an id that nothing signs protects from nothing.
             ("{ header: X-A, secret: geheim, timestamp: { header: X-T } }", 'the time isn\'t signed'),

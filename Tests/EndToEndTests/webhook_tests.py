@@ -75,6 +75,9 @@ class ChallengeTests(ProxyTestCase):
       verify: 'mandrill(secret: "{SECRET}")' }}
   - {{ name: mandrill-forward, match: /mandrill-forward, upstream: app, verify: 'mandrill(secret: "{SECRET}")', challenge: forward }}
   - {{ name: woocommerce, match: /woocommerce, upstream: app, verify: 'woocommerce(secret: "{SECRET}")' }}
+  - {{ name: slack-form, match: /slack-form, upstream: app, request: form -> json, verify: 'slack(secret: "{SECRET}")' }}
+  - {{ name: woocommerce-json, match: /woocommerce-json, upstream: app, request: json -> form, verify: 'woocommerce(secret: "{SECRET}")' }}
+  - {{ name: keyed, match: /keyed, upstream: app, authorize: [{{ header: X-Api-Key, keys: ["a key of some length"] }}] }}
 """
         super().setUpClass()
 
@@ -183,8 +186,45 @@ class ChallengeTests(ProxyTestCase):
         self.assertEqual(self.send("HEAD", "/mandrill-forward").status, 200)
         self.assertEqual(self.upstream.one().fields.all("recast-verified"), ["challenge; sender=mandrill"])
 
+    def test_whose_it_is_comes_before_what_the_route_converts(self):
+        """A challenge is of another type than deliveries, and who isn't known hears nothing of types."""
+        body = b'{"challenge": "x", "type": "url_verification"}'
+        self.assert_answer(self.send("POST", "/slack-form", body, JSON, slack(body)), b'{"challenge":"x"}', JSON)
+        self.assert_answer(self.send("POST", "/woocommerce-json", b"webhook_id=7", FORM), b"{}", JSON)
+        for path, body, media_type in (("/slack-form", b'{"a":1}', JSON), ("/woocommerce-json", b"a=" + b"1" * 64, FORM), ("/slack-form", b"", JSON)):
+            with self.subTest(path, body=body):
+                self.assert_problem(self.send("POST", path, body, media_type), 401, "signature_missing")
+                self.assert_problem(self.send("POST", path, body, media_type, ("Cache-Control: no-transform",)), 401, "signature_missing")
+        body = b'{"a":1}'
+        self.assert_problem(self.send("POST", "/slack-form", body, JSON, slack(body)), 415, "unsupported_media_type")
+        body = b"a=1"
+        signature = (f"X-WC-Webhook-Signature: {base64.b64encode(mac(body).digest()).decode()}",)
+        self.assert_problem(self.send("POST", "/woocommerce-json", body, FORM, signature), 415, "unsupported_media_type")
+        self.assertEqual(self.upstream.requests, [])
+        self.assertEqual(self.send("POST", "/slack-form", body, FORM, slack(body)).status, 200)
+        self.assertEqual(self.upstream.one().json, {"a": "1"})
+
+    def test_what_was_looked_at_goes_on_whole(self):
+        """Connection must not take away what a signature or a key was known by, or anything else of such a request."""
+        body = b"{}"
+        signed = (f"X-Hub-Signature-256: sha256={mac(body).hexdigest()}", "X-GitHub-Event: push")
+        for names, status in (("x-hub-signature-256", 400), ("X-GitHub-Event", 400), ("close, x-github-event", 400), ("x-other", 200),
+                              ("keep-alive", 200), ("TE", 200)):
+            with self.subTest(names):
+                response = self.send("POST", "/github", body, JSON, (*signed, f"Connection: {names}", "TE: trailers"))
+                self.assertEqual(response.status, status, response.body)
+                if status == 400:
+                    self.assert_problem(response, 400, "http_protected_connection_option")
+        key = "X-Api-Key: a key of some length"
+        self.assertEqual(self.send("GET", "/keyed", fields=(key,)).status, 200)
+        self.assert_problem(self.send("GET", "/keyed", fields=(key, "Connection: x-api-key")), 400, "http_protected_connection_option")
+
     def test_a_connection_goes_on_behind_an_answer(self):
         client = self.client()
+        for path in ("/intercom", "/mandrill"):
+            client.request("HEAD", path)
+            response = client.response("HEAD")
+            self.assertEqual((response.status, response.fields.get("content-length")), (200, "2"))
         body = b'{"challenge": "x", "type": "url_verification"}'
         for _ in range(3):
             client.request("GET", "/dropbox?challenge=x")

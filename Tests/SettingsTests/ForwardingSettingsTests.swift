@@ -101,6 +101,8 @@ import Testing
             ("trailers: yes", "\"trailers\" is no switch: "),
             ("host: true", "\"host\" is no switch: write preserve, upstream, or a host as in api.example, or "),
             ("host: false", "\"host\" is no switch: "), ("upgrade: h2c", "\"h2c\" is never passed on"),
+            ("authorize: { header: X-K, keys: [\"a key \"] }", "a key of \"X-K\" begins or ends with a space"),
+            ("authorize: { bearer: \" token\" }", "a token of \"bearer\" begins or ends with a space"),
             ("upgrade: [a/b/c]", "\"a/b/c\" is no protocol"),
             ("upgrade: websocket, request: form -> json", "\"upgrade\" is for routes that convert nothing"),
             ("trailers: x, response: json -> form", "\"trailers\" is for routes that convert nothing"),

@@ -79,7 +79,8 @@ import Testing
     @Test(
         "what is wrong is told, and where",
         arguments: [
-            ("tracing: on", "1:10", "\"tracing\" is off, or says where spans go"), ("tracing: http://a", "1:10", "endpoint"),
+            ("tracing: on", "1:10", "\"tracing\" is off, or says where spans go"),
+            ("tracing: http://a", "1:10", "endpoint"),
             ("tracing: { sample: 1% }", "1:10", "needs \"endpoint\""),
             ("tracing: { endpoint: 127.0.0.1:4318 }", "1:22", "begins with neither http:// nor https://"),
             ("tracing: { endpoint: ftp://a }", "1:22", "begins with neither http:// nor https://"),

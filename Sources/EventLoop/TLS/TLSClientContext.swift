@@ -50,6 +50,9 @@ public struct TLSClientOptions: Hashable, Sendable {
 public final class TLSClientContext: Sendable {
     public let options: TLSClientOptions
     internal let handle: TLSContextHandle
+    /// The lives of the files: of the client certificate, of what is trusted and of the revocation lists. Looked at once, as those of a
+    /// `TLSServerContext`.
+    public let lives: [TLSFileLife]
     /// SHA-256 of what is pinned, whichever it is.
     private let pins: Set<TLSPin>
     private let pinsKeys: Bool
@@ -87,6 +90,13 @@ public final class TLSClientContext: Sendable {
             pinsKeys = false
         }
         if let path = options.revocations { try handle.revoke(path) }
+        var (trusted, role) = (options.authorities, TLSFileError.Role.authorities)
+        if case .certificates(let paths) = options.pinning, options.verifies {
+            (trusted, role) = (paths.first, .pinned)
+        }
+        var lives = handle.lives(trusted: trusted, role, revocations: options.revocations)
+        if let identity = options.identity, let own = handle.life(of: identity) { lives.insert(own, at: 0) }
+        self.lives = lives
         // SAFETY: no other code has the context yet.
         unsafe recast_tls_verify_peer(handle.pointer, options.verifies, false)
     }
@@ -118,13 +128,6 @@ public final class TLSClientContext: Sendable {
         guard believesSystem else { return false }
         // SAFETY: the context lives as long as its handle, and is only read.
         return unsafe !recast_tls_has_anchors(handle.pointer)
-    }
-
-    /// The lives of the files: of the client certificate, of the authorities and the revocation lists.
-    public var lives: [TLSFileLife] {
-        let own = options.identity.flatMap { handle.life(of: $0) }
-        return [own].compactMap(\.self)
-            + handle.lives(authorities: options.authorities, revocations: options.revocations)
     }
 
     /// Whether a chain, of which these are the digests, holds what is pinned.

@@ -95,13 +95,17 @@ final class TLSContextHandle: @unchecked Sendable {
             role: .certificate, index: index, path: identity.certificate, notBefore: notBefore, notAfter: notAfter)
     }
 
-    /// The lives of the files of authorities and of revocation lists, where there are such.
-    func lives(authorities: String?, revocations: String?) -> [TLSFileLife] {
+    /// The lives of the files of what is trusted and of revocation lists, where there are such.
+    ///
+    /// - Parameter role: what is trusted: authorities, or pinned certificates, of which this is the first file.
+    func lives(
+        trusted: String?, _ role: TLSFileError.Role = .authorities, revocations: String?
+    ) -> [TLSFileLife] {
         var end: Int64 = 0
         var lives: [TLSFileLife] = []
         // SAFETY: the number is written during the call; the same below.
-        if let authorities, unsafe recast_tls_anchors_end(pointer, &end) {
-            lives.append(.init(role: .authorities, index: 0, path: authorities, notBefore: nil, notAfter: end))
+        if let trusted, unsafe recast_tls_anchors_end(pointer, &end) {
+            lives.append(.init(role: role, index: 0, path: trusted, notBefore: nil, notAfter: end))
         }
         if let revocations, unsafe recast_tls_revocations_end(pointer, &end) {
             lives.append(.init(role: .revocations, index: 0, path: revocations, notBefore: nil, notAfter: end))

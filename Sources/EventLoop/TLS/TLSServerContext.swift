@@ -44,6 +44,9 @@ public final class TLSServerContext: Sendable {
     public let options: TLSServerOptions
     internal let handle: TLSContextHandle
     private let alternatives: [TLSContextHandle]
+    /// The lives of the files: of the certificates, in the order of the identities, of the authorities and the revocation lists. Looked
+    /// at once: OpenSSL may sort what a context trusts, and add to it, as soon as it is in use.
+    public let lives: [TLSFileLife]
 
     /// Reads the files.
     /// - Throws: `TLSFileError` for the first that can't be used.
@@ -69,6 +72,9 @@ public final class TLSServerContext: Sendable {
             alternatives.append(other)
         }
         self.alternatives = alternatives
+        let handles = [handle] + alternatives
+        let own = zip(options.identities, handles).enumerated().compactMap { $1.1.life(of: $1.0, index: $0) }
+        lives = own + handle.lives(trusted: options.clientAuthorities, revocations: options.revocations)
         guard !alternatives.isEmpty else { return }
         let pointers = unsafe alternatives.map { unsafe Optional($0.pointer) }
         // SAFETY: the list is copied, and self keeps what it points to; each session holds self.
@@ -87,10 +93,4 @@ public final class TLSServerContext: Sendable {
         return all.contains(nil) ? nil : all.flatMap { $0 ?? [] }
     }
 
-    /// The lives of the files: of the certificates, in the order of the identities, of the authorities and the revocation lists.
-    public var lives: [TLSFileLife] {
-        let handles = [handle] + alternatives
-        let own = zip(options.identities, handles).enumerated().compactMap { $1.1.life(of: $1.0, index: $0) }
-        return own + handle.lives(authorities: options.clientAuthorities, revocations: options.revocations)
-    }
 }

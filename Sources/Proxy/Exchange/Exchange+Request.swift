@@ -46,6 +46,9 @@ extension Exchange {
     private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
         downstream?.setRates(isCall ? times.rates.ofCalls : times.rates)
         if route.limitsRate { try limitRate(route, snapshot) }
+        if route.authorization != nil || route.verification != nil, request.removesFields {
+            throw .wire(MessageHead.removalFault)
+        }
         if let rule = route.authorization { try authorize(rule, route) }
         if route.hasPace { setPace(route) }
         switch framing {
@@ -59,14 +62,30 @@ extension Exchange {
         try checkForwardingRules(route, snapshot, framing: framing)
         if endsHere { return answerOptions(methods(of: route), status: 200) }
         let hasContent = !framing.isEmpty
-        if !isCall, try route.converts(request, hasBody: hasContent) {
-            try beginTranscoding(route, snapshot, framing: framing)
+        var misfit: Refusal?
+        if !isCall {
+            do throws(Refusal) {
+                if try route.converts(request, hasBody: hasContent) {
+                    try beginTranscoding(route, snapshot, framing: framing)
+                }
+            } catch {
+                // Whose request it is comes first: a challenge is none of what the route converts, and nobody else hears what that is.
+                guard route.verification != nil else { throw error }
+                misfit = error
+                if requestTranscoder.takeCodingFault() {
+                    worker.counters.coding.countError(error.code, .requestDecoded)
+                }
+            }
         }
         if let rules = route.responseRules, rules.hasSources {
             // Before the request goes up: the values are the request's.
             for rule in rules.rules { _ = try values(of: rule.conversion?.sources ?? []) }
         }
         if let rule = route.verification { try beginVerification(rule, route, snapshot, framing: framing) }
+        if let misfit {
+            guard let verification else { throw misfit }
+            verification.misfit = misfit
+        }
         if requestTranscoder.readsQuery { try requestTranscoder.feedQuery(of: request) }
         var plan = ExchangeMachine.Plan()
         plan.hasContent = hasContent
@@ -604,7 +623,9 @@ extension Exchange {
     /// Brings the request to its end as far as it goes: the rest of the conversion, a connection, the last bytes.
     func finishRequest() throws(Refusal) {
         if let verification {
-            guard try endVerification(verification), try sendVerified(verification) else { return }
+            guard try endVerification(verification) else { return }
+            if let misfit = verification.misfit { throw misfit }
+            guard try sendVerified(verification) else { return }
         }
         if let conversion = requestTranscoder.conversion {
             guard try finishTranscoding() else { return }

@@ -474,6 +474,8 @@ final class PendingVerification {
     var isConfirmed = false
     /// Whether it is known whose it is, as far as it can be.
     var isDecided = false
+    /// Why the request is refused once it is known whose it is: the route doesn't take such content.
+    var misfit: Refusal?
     /// Whether the exchange has let it go.
     private(set) var isEnded = false
 

@@ -411,8 +411,7 @@ final class Exchange {
             }
             let problem = Problem(refusal, requestID: requestID)
             let body = problem.body()
-            let content = request.methodKind == .head ? Span() : body.span
-            write(refusal.status, content, to: downstream) { problem.appendFields(length: body.count, to: &$0) }
+            write(refusal.status, body.span, to: downstream) { problem.appendFields(length: body.count, to: &$0) }
         case .options(let methods, let status):
             record.status = status
             write(status, Span(), to: downstream) { output in
@@ -433,11 +432,13 @@ final class Exchange {
         }
     }
 
-    /// Writes an answer: Date, the fields that `appendFields` gives, those of the route's rules, and content.
+    /// Writes an answer: Date, the fields that `appendFields` gives, those of the route's rules, and content, of which that to HEAD
+    /// has none (RFC 9110 §9.3.2).
     private func write(
         _ status: Int, _ content: Span<UInt8>, to downstream: any Downstream,
         _ appendFields: (inout OutputBuffer) -> Void
     ) {
+        let content = request.methodKind == .head ? Span() : content
         record.bytesBack = downstream.answer(status, isLast: !machine.persists, content: content) { output in
             let fields = output.count
             HeadWriter.clean("Date", worker.clock.date.span, into: &output)

@@ -73,6 +73,8 @@ final class RequestCounters {
         case .conversion, .upstreamBody, .upstreamBodyCut, .unacceptable, .contentCoding:
             (route.map(counters(of:)) ?? noRoute).countError(refusal.code)
             return true
+        // Too long, as the code of the answer says by itself.
+        case .bodyTooLarge: return true
         default: return false
         }
     }

@@ -52,13 +52,14 @@ extension ProxySettings {
             listeners.values.compactMap(\.tls).flatMap(\.context.lives)
             + upstreams.compactMap(\.tls).flatMap(\.context.lives)
         var told: Set<String> = []
+        var toldLists: Set<String> = []
         for life in lives where life.role != .revocations && told.insert(life.path).inserted {
             samples.gauge(
                 "recast_tls_cert_not_after_seconds",
                 "When the certificate in use, or the last of the authorities, runs out, in seconds since 1970.",
                 labels: [.init("name", life.path)], Double(life.notAfter))
         }
-        for life in lives where life.role == .revocations && told.insert(life.path).inserted {
+        for life in lives where life.role == .revocations && toldLists.insert(life.path).inserted {
             samples.gauge(
                 "recast_tls_crl_next_update_seconds",
                 "When the revocation list in use runs out, from when on its certificates are refused, in seconds since 1970.",

@@ -197,7 +197,7 @@ private struct SpanTimes {
 }
 
 extension Exchange {
-    /// Appends the address that the upstream was asked for, redacted. A query that a body became isn't told.
+    /// Appends the address that the upstream was asked for, redacted: of a query that a body became, too, the names alone.
     fileprivate func appendURL(
         of route: Route, _ scheme: StaticString, _ endpoint: Endpoint, to output: inout OutputBuffer
     ) {

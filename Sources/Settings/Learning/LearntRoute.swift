@@ -94,6 +94,33 @@ public struct LearntRoute: Sendable {
         self.unreadable = unreadable
     }
 
+    /// The type of a body that nobody has named one for, by what it begins with: a form holds neither braces nor angle brackets there,
+    /// and no dashes in front of a line end.
+    public static func type(of body: [UInt8]) -> String {
+        let start = body.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        switch start.first {
+        case UInt8(ascii: "{"), UInt8(ascii: "["): return BodyEncoding.json.mediaType
+        case UInt8(ascii: "<"): return BodyEncoding.xml.mediaType
+        case UInt8(ascii: "-") where start.starts(with: Array("--".utf8)):
+            let line = start.dropFirst(2).prefix { $0 != 0x0D && $0 != 0x0A }
+            guard !line.isEmpty, line.count <= 70, line.endIndex < body.endIndex else { break }
+            return "\(BodyEncoding.multipart.mediaType); boundary=\"\(String(decoding: line, as: UTF8.self))\""
+        default: break
+        }
+        return BodyEncoding.form.mediaType
+    }
+
+    /// Why bodies can't be converted, by the code of the error.
+    public static func faults(of samples: [Sample], to output: BodyEncoding) -> [String: Int] {
+        var faults: [String: Int] = [:]
+        for sample in samples.prefix(sampleLimit) {
+            do throws(ConversionError) { _ = try encoding(sample, to: output) } catch {
+                faults[error.code, default: 0] += 1
+            }
+        }
+        return faults
+    }
+
     // MARK: - What is seen
 
     /// The encoding of a body that can be converted without any rule.

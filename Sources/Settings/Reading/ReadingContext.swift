@@ -97,7 +97,7 @@ final class ReadingContext {
             guard environment.lacksSecrets, let pieces = try? Substitution.parse(text) else { return false }
             return pieces.contains {
                 guard case .reference(let kind, let name, _, _) = $0 else { return false }
-                return kind == "file" || kind == "env" && environment.variable(name) == nil
+                return kind == "file" || kind == "env" && (try? environment.variable(name)) == nil
             }
         case .sequence(let elements): return elements.contains(where: isUnresolved)
         case .mapping(let members): return members.contains { isUnresolved($0.value) }
@@ -239,9 +239,14 @@ extension ReadingContext {
     }
 
     private func variable(_ name: String, _ node: SettingsNode, _ offset: Int) -> String? {
-        if let value = environment.variable(name) { return value }
-        if environment.lacksSecrets { return placeholder("env:\(name)", node) }
-        report(position(in: node, offset: offset), "the environment has no variable \(name): set it before starting")
+        do {
+            if let value = try environment.variable(name) { return value }
+            if environment.lacksSecrets { return placeholder("env:\(name)", node) }
+            report(
+                position(in: node, offset: offset), "the environment has no variable \(name): set it before starting")
+        } catch {
+            report(position(in: node, offset: offset), error.reason)
+        }
         return nil
     }
 

@@ -60,6 +60,11 @@ enum Substitution {
                 reason: "\"${\(inside)}\" is written as ${\(kind)\(wanted)\(kind == "client" ? "ip" : "NAME")}",
                 offset: offset)
         }
+        if kind == "env", name.contains(":") {
+            throw Fault(
+                reason: "\"${\(inside)}\" has a colon, and a variable's name has none: there is no default beside it",
+                offset: offset)
+        }
         return .reference(kind: kind, name: name, separator: wanted, offset: offset)
     }
 

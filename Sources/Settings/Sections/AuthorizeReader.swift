@@ -76,7 +76,14 @@ struct AuthorizeReader {
     private func keys(_ node: SettingsNode, _ what: String) -> [[UInt8]]? {
         guard let elements = context.elements(node, what) else { return nil }
         return elements.compactMap { element in
-            secret(element, what).map { RequestAuthorization.digest(Array($0.utf8)) }
+            guard let text = secret(element, what) else { return nil }
+            guard text.first != " ", text.last != " " else {
+                context.report(
+                    element.position,
+                    "\(what) begins or ends with a space, which no value of a field does (RFC 9110 section 5.5)")
+                return nil
+            }
+            return RequestAuthorization.digest(Array(text.utf8))
         }
     }
 

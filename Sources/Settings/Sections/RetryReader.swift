@@ -19,7 +19,7 @@ struct RetryReader {
     func read(_ section: SectionReader, into options: inout RetryOptions) {
         let node = section.take("retry")
         if let node, case .scalar = node.content {
-            guard context.word(node, "\"retry\"", among: ["off"]) != nil else { return }
+            guard node.saysOff || context.word(node, "\"retry\"", among: ["off"]) != nil else { return }
             options.isEnabled = false
             return section.record("retry", "off", .line(node.position.line))
         }

@@ -81,7 +81,8 @@ final class TLSFileReader {
                 switch life.role {
                 case .authorities: "the last of these authorities"
                 case .revocations: "this revocation list, without which all its issuer's certificates are refused,"
-                case .certificate, .key, .pinned: "this certificate"
+                case .pinned: "the last of the pinned certificates"
+                case .certificate, .key: "this certificate"
                 }
             if life.notAfter < now { context.report(position, "\(what) ran out on \(Self.day(life.notAfter))") }
             if let notBefore = life.notBefore, notBefore > now {

@@ -22,9 +22,10 @@ struct TracingReader {
             return nil
         }
         if case .scalar = node.content {
-            if node.saysOff {
+            let text = node.saysOff ? "off" : context.text(node, "\"tracing\"")
+            if text == "off" {
                 section.record("tracing", "off", .line(node.position.line))
-            } else if context.text(node, "\"tracing\"") != nil {
+            } else if text != nil {
                 context.report(
                     node.position,
                     "\"tracing\" is off, or says where spans go, as in tracing: { endpoint: http://127.0.0.1:4318 }")

@@ -45,7 +45,7 @@ struct UpstreamFramingReader {
     }
 
     private var standardFolder: String {
-        let chosen = context.environment.variable("TMPDIR") ?? ""
+        let chosen = (try? context.environment.variable("TMPDIR")) ?? ""
         return chosen.hasPrefix("/") ? chosen : "/tmp"
     }
 

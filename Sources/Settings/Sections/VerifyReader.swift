@@ -227,6 +227,12 @@ struct VerifyReader {
         if let node = section.take("signed"), let text = context.text(node, "\"signed\"") {
             do throws(SignedLayout.Fault) {
                 scheme.layout = try SignedLayout(parsing: text)
+                let isConstant = scheme.layout.pieces.allSatisfy { if case .literal = $0 { true } else { false } }
+                if isConstant {
+                    context.report(
+                        node.position,
+                        "\"signed\" is the same for each request, so that one signature would do for any: add {body}")
+                }
             } catch {
                 context.report(node.position, "\"signed\" \(error.reason)")
             }

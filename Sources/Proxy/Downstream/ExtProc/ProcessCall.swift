@@ -137,7 +137,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     /// The data plane has nothing more to say.
     func contentEnded(_ stream: HTTP2Stream) {
         guard !isOver else { return }
-        if !reader.isBetweenMessages { return fail(CallError(.invalidArgument, "the call ends inside a message")) }
+        // What a pause has kept from the reader may be the end of its message.
+        if !isPaused, !reader.isBetweenMessages {
+            return fail(CallError(.invalidArgument, "the call ends inside a message"))
+        }
         endExchange()
         finish(.ok)
     }
@@ -232,7 +235,13 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             if try request.trailersCame(to: &output), let exchange, exchange.readsContent { exchange.contentEnded() }
         case .response:
             responseTrailers = lines
-            if exchange?.machine.response == .buffering { response.trailers = removals }
+            if exchange?.record.responseCoding != nil {
+                removals = HeaderMutation()
+                reader.forEachField { name, _ in if PassedFields.isOfBytes(name) { removals.remove(name) } }
+                response.trailers = removals
+            } else if exchange?.machine.response == .buffering {
+                response.trailers = removals
+            }
             if try response.trailersCame(to: &output) { try endResponse() }
         }
     }
