@@ -40,7 +40,9 @@ struct Explain: ParsableCommand {
     var responseHeader: [String] = []
 
     @Option(
-        help: "Read the body as that of the upstream's response of this status, and show what the client would see.")
+        help:
+            "Read the body as that of the upstream's response of this status, and show what its conversion makes of it."
+    )
     var status: Int?
 
     @Option(help: "Take the route's example of this number, from 1.")

@@ -16,7 +16,8 @@ struct Init: ParsableCommand {
         completion: .list(Recipe.all.map(\.name)))
     var recipe: String?
 
-    @Option(name: .shortAndLong, help: "The file to write; without it RECIPE.yaml in this folder.")
+    @Option(
+        name: .shortAndLong, help: "The file to write, - for standard output; without it RECIPE.yaml in this folder.")
     var output: String?
 
     @Flag(help: "Print the settings instead.")
@@ -33,8 +34,8 @@ struct Init: ParsableCommand {
             let names = Recipe.all.map(\.name).joined(separator: ", ")
             throw CommandFault(CommandFault.usage, "recast init: there is no recipe \"\(name)\": known are \(names)")
         }
-        guard !print else {
-            guard output == nil else {
+        guard !print, output != "-" else {
+            guard output == nil || output == "-" else {
                 throw CommandFault(CommandFault.usage, "recast init: --print writes no file: leave --output out")
             }
             return try StandardStreams.write(recipe.text.span)

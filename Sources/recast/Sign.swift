@@ -162,7 +162,7 @@ struct Sign: ParsableCommand {
         message.time = options.milliseconds
         message.contentType = options.type
         message.fields = [("Content-Type", options.type)]
-        let body = try StandardStreams.readAll()
+        let body = try StandardStreams.readBody("recast sign")
         let fields: [(name: String, value: String)]
         do throws(SignatureFault) {
             fields = try signer.sign(message, body.span)
@@ -217,7 +217,7 @@ struct Verify: ParsableCommand {
     func run() throws {
         let (scheme, secret) = try options.read("verify", signs: false)
         let head = try head()
-        let body = try StandardStreams.readAll()
+        let body = try StandardStreams.readBody("recast verify")
         var settings = SignatureVerifier.Options(scheme: scheme, secrets: [secret])
         settings.webhookID = webhookID
         let (base, target) = options.splitURL

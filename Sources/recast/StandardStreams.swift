@@ -41,6 +41,12 @@ enum StandardStreams {
         return all
     }
 
+    /// As above, for a command whose result is another one without: a person who has not said that there is none is told.
+    static func readBody(_ what: String) throws(CommandFault) -> [UInt8] {
+        if isatty(STDIN_FILENO) != 0 { report("\(what): standard input is a terminal, so the body is empty") }
+        return try readAll()
+    }
+
     static func write(text: String) throws(CommandFault) {
         try write(Array(text.utf8).span)
     }

@@ -40,6 +40,7 @@ class RecipeTests(unittest.TestCase):
                 with open(os.path.join(FOLDER, f"{name}.yaml"), "rb") as file:
                     text = file.read()
                 self.assertEqual(run("--print", name), (0, text, ""))
+                self.assertEqual(run(name, "-o", "-", folder=self.folder), (0, text, ""))
                 code, output, errors = run(name, folder=self.folder)
                 self.assertEqual((code, errors), (0, ""))
                 self.assertTrue(output.decode().startswith(f"{name}.yaml: "), output)
