@@ -296,6 +296,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             throw CallError(
                 .failedPrecondition, "a response came whose request's head didn't (request_header_mode must be SEND)")
         }
+        // What has come out of the request stands in front of what the response becomes, also where both came in one read.
+        request.flush(to: &output)
         try response.headCame(endsStream: endsStream, length: nil, to: &output)
         guard let exchange, exchange.machine.upstream == .open, exchange.upstream === side else {
             // The data plane has answered in the place of what the request would have gone to.
