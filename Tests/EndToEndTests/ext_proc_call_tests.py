@@ -438,6 +438,34 @@ class SlowClientTests(CallTestCase):
                 self.assertEqual(message.body, content + b"x")
                 self.assertEqual(call.finish()[0], OK)
 
+    def test_a_call_that_ends_while_nothing_is_taken(self):
+        """What was read of its last message is whole: it ends as any call that its client leaves."""
+        client = self.connect(gives=False, window=8_192)
+        call = Processing(client)
+        call.headers("request", pseudo("POST", "/json-form", JSON))
+        call.body("request", b'{"a":"' + "\u00e9".encode() * 12_000)
+        self.until_full(client, call, 8_192)
+        with client.at_once():
+            call.body("request", "\u00e9".encode() * 100)
+            call.half_close()
+        self.give(client, call)
+        self.assertEqual(call.status()[0], OK)
+        self.assert_alive()
+
+    def test_trailers_of_coded_content_tell_nothing_of_its_bytes(self):
+        for coding, removed in (("gzip", {"content-digest", "etag"}), ("identity", set())):
+            with self.subTest(coding):
+                call = Processing(self.connect())
+                call.headers("request", pseudo("GET", "/compressed", fields=(("accept-encoding", coding),)), end=True)
+                call.take_headers("request", [], end=True)
+                call.headers("response", [(":status", "200"), ("content-type", "text/plain")])
+                call.body("response", b"0123456789" * 1000)
+                call.trailers("response", [("content-digest", "sha-256=:AA==:"), ("etag", '"x"'), ("x-rows", "10")])
+                message = call.take_streamed("response", call.take_headers("response", []), has_trailers=True)
+                self.assertEqual(message.fields.get("content-encoding"), None if coding == "identity" else coding)
+                self.assertEqual(set(message.trailers.get("remove_headers", [])), removed)
+                self.assertEqual(call.finish()[0], OK)
+
     def test_trailers_without_content(self):
         """Nothing can be said of content that the data plane never had: a conversion that writes some is refused."""
         for path_, refused in (("/form-json", True), ("/plain", False)):

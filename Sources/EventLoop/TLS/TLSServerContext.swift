@@ -92,5 +92,4 @@ public final class TLSServerContext: Sendable {
         let all = [handle.contents] + alternatives.map(\.contents)
         return all.contains(nil) ? nil : all.flatMap { $0 ?? [] }
     }
-
 }

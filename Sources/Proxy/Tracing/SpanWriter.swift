@@ -175,14 +175,9 @@ struct SpanWriter {
 
     /// How many spans the collector says that it has refused, in an `ExportTraceServiceResponse`; 0 where that can't be read.
     static func rejected(in response: Span<UInt8>) -> Int {
-        var reader = FieldReader(0..<response.count)
         var rejected: UInt64 = 0
-        while let field = try? reader.next(in: response) {
-            guard field.number == 1, let range = try? field.bytes() else { continue }
-            var partial = FieldReader(range)
-            while let field = try? partial.next(in: response) {
-                if field.number == 1, let count = try? field.integer() { rejected = count }
-            }
+        forEachField(ofPartialSuccess: response) { field in
+            if field.number == 1, let count = try? field.integer() { rejected = count }
         }
         // An int64: what is below 0 is no count.
         return rejected > UInt64(Int64.max) ? 0 : Int(rejected)
@@ -190,19 +185,24 @@ struct SpanWriter {
 
     /// Why, as the same answer says it: printable ASCII of it, cut; empty where it says nothing.
     static func message(in response: Span<UInt8>) -> String {
+        var place = 0..<0
+        forEachField(ofPartialSuccess: response) { field in
+            if field.number == 2, let text = try? field.bytes() { place = text }
+        }
+        let shown = response.extracting(place).extracting(first: min(place.count, textLimit)).copied()
+        return String(decoding: shown.map { (0x20..<0x7F).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+    }
+
+    /// Calls `body` with each field of the `ExportTracePartialSuccess` in such an answer, as far as it can be read.
+    private static func forEachField(
+        ofPartialSuccess response: Span<UInt8>, _ body: (FieldReader.Field) -> Void
+    ) {
         var reader = FieldReader(0..<response.count)
-        var message = ""
         while let field = try? reader.next(in: response) {
             guard field.number == 1, let range = try? field.bytes() else { continue }
             var partial = FieldReader(range)
-            while let field = try? partial.next(in: response) {
-                guard field.number == 2, let text = try? field.bytes() else { continue }
-                let shown = response.extracting(text).extracting(first: min(text.count, textLimit)).copied()
-                message = String(
-                    decoding: shown.map { (0x20..<0x7F).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
-            }
+            while let field = try? partial.next(in: response) { body(field) }
         }
-        return message
     }
 }
 

@@ -221,10 +221,15 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         var lines = TrailerLines()
         var removals = HeaderMutation()
         let passed = exchange?.route?.forwarding.trailers ?? []
+        // Behind content that gets a coding, what tells of the bytes that came holds no longer.
+        let isCoded = direction == .response && exchange?.record.responseCoding != nil
         var fault: WireError?
         reader.forEachField { (name, value) in
             do throws(WireError) { try lines.add(name, value, limits: worker.wireLimits) } catch { fault = error }
-            if !passed.contains(where: { name.isEqualIgnoringCase(to: $0.span) }) { removals.remove(name) }
+            let passes =
+                isCoded
+                ? !PassedFields.isOfBytes(name) : passed.contains { name.isEqualIgnoringCase(to: $0.span) }
+            if !passes { removals.remove(name) }
         }
         if let fault { throw CallError(.invalidArgument, "trailers can't be taken: \(fault.reason)") }
         switch direction {
@@ -235,13 +240,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             if try request.trailersCame(to: &output), let exchange, exchange.readsContent { exchange.contentEnded() }
         case .response:
             responseTrailers = lines
-            if exchange?.record.responseCoding != nil {
-                removals = HeaderMutation()
-                reader.forEachField { name, _ in if PassedFields.isOfBytes(name) { removals.remove(name) } }
-                response.trailers = removals
-            } else if exchange?.machine.response == .buffering {
-                response.trailers = removals
-            }
+            if isCoded || exchange?.machine.response == .buffering { response.trailers = removals }
             if try response.trailersCame(to: &output) { try endResponse() }
         }
     }
