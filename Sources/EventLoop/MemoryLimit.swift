@@ -8,7 +8,11 @@ public enum MemoryLimit {
     public static func current() -> (bytes: Int, source: String)? {
         smallest(
             files: files(of: ControlGroups.current()),
-            resources: [("RLIMIT_AS", resource(RLIMIT_AS)), ("RLIMIT_DATA", resource(RLIMIT_DATA))],
+            resources: [
+                // It counts addresses, of which code, stacks and the allocator's heaps have far more than memory.
+                ("RLIMIT_AS", resource(RLIMIT_AS).map { max(1, $0 - addresses()) }),
+                ("RLIMIT_DATA", resource(RLIMIT_DATA)),
+            ],
             read: ControlGroups.text)
     }
 
@@ -43,6 +47,12 @@ public enum MemoryLimit {
     static func bytes(in text: String) -> Int? {
         guard let line = text.split(separator: "\n").first, let bytes = Int(line) else { return nil }
         return bytes > 0 && bytes < 1 << 60 ? bytes : nil
+    }
+
+    /// Bytes of addresses that the process has; 0 where the system doesn't say.
+    private static func addresses() -> Int {
+        let pages = ControlGroups.text("/proc/self/statm")?.split(separator: " ").first.flatMap { Int($0) } ?? 0
+        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
     private static func resource(_ resource: __rlimit_resource) -> Int? {

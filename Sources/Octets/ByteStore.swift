@@ -28,6 +28,8 @@ public struct ByteStore: Sendable {
     @inlinable public var isEmpty: Bool { used == 0 }
     /// The bytes it can hold before it allocates again.
     @inlinable public var capacity: Int { room.count }
+    /// Bytes of memory that what it holds takes: its capacity, of which one that was left from more counts with twice what is in it.
+    @inlinable public var allocatedCount: Int { min(room.count, 2 &* used) }
 
     /// The bytes in use.
     @inlinable public var span: Span<UInt8> {

@@ -1,11 +1,13 @@
 """200 MiB in every direction, with one side that doesn't take them: memory is a few buffers, and every byte arrives."""
 
 import base64
+import collections
 import hashlib
 import random
 import threading
+import unittest
 
-from harness import DEADLINE, JSON, ProxyTestCase
+from harness import DEADLINE, FORM, JSON, SANITIZED, Client, Closed, ProxyTestCase, Recast, Upstream
 
 MIB = 1 << 20
 SIZE = 200 * MIB
@@ -236,3 +238,62 @@ class BoundedMemoryTests(ProxyTestCase):
         for _ in range(5000):
             self.assertEqual(client.response().status, 405)
         client.reset()
+
+
+@unittest.skipIf(SANITIZED, "what sanitizers keep is more than what is bounded")
+class HeldDocumentsTests(unittest.TestCase):
+    """Documents of many small members from many clients at once, all of them slow: what they take is bounded, not only what is in them."""
+
+    BUDGET, CLIENTS, PIECES, COUNT = 24 * MIB, 120, 12, 9000
+    # Besides the budget: what is there of each connection and can't be refused (docs/memory.md), and the allocator's slack.
+    BESIDES = CLIENTS * 384 * 1024 + 8 * MIB
+    ROUTES = """
+  - { name: sorted, match: /sorted, upstream: app, request: "json -> form(order: sorted)" }
+  - { name: streamed, match: /streamed, upstream: app, request: json -> form }
+  - { name: form, match: /form, upstream: app, request: form -> json }
+"""
+    BODIES = {
+        "/sorted": (JSON, b"{" + b",".join(b'"k%d":"vvvvvvvvvv"' % number for number in range(COUNT)) + b"}"),
+        "/streamed": (JSON, b'{"a":{' + b",".join(b'"k%d":"vvvvvvvvvv"' % number for number in range(COUNT)) + b"}}"),
+        "/form": (FORM, b"&".join(b"k%d=" % number + b"v" * 240 for number in range(800))),
+    }
+
+    def test_what_documents_take_is_bounded(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        upstream.script = lambda exchange: (exchange.read_body(), exchange.answer())
+        for path, (media_type, body) in self.BODIES.items():
+            with self.subTest(path):
+                recast = Recast(self.ROUTES, {"app": f"127.0.0.1:{upstream.port}"},
+                                settings=f"memory: {{ bodies: {self.BUDGET // MIB}MiB }}\nconnections: {{ per_client: off }}\n")
+                self.addCleanup(recast.remove)
+                self.addCleanup(recast.stop)
+                before = recast.peak_bytes()
+                statuses = self.send_side_by_side(recast, path, media_type, body)
+                self.assertLessEqual(set(statuses), {200, 503}, statuses)
+                self.assertGreater(statuses[200], 5, statuses)
+                added = recast.peak_bytes() - before
+                self.assertLessEqual(added, self.BUDGET + self.BESIDES, f"{added / MIB:.1f} MiB were added: {statuses}")
+                self.assertEqual(recast.stop(), 0, recast.error_text())
+
+    def send_side_by_side(self, recast, path, media_type, body):
+        clients = [Client(recast.port) for _ in range(self.CLIENTS)]
+        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        size, refused = len(body) // self.PIECES + 1, set()
+        for at in range(0, len(body), size):
+            for client in clients:
+                if client not in refused:
+                    try:
+                        client.send((head if at == 0 else b"") + body[at:at + size])
+                    except OSError:
+                        refused.add(client)  # its answer is there
+        statuses = collections.Counter(map(self.status, clients))
+        for client in clients:
+            client.socket.close()
+        return statuses
+
+    def status(self, client):
+        try:
+            return client.response().status
+        except (Closed, OSError):
+            return 503  # who goes on to send to a connection that is closed may lose the answer

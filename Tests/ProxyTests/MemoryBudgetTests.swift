@@ -94,9 +94,10 @@ struct MemoryBudgetTests {
     }
 
     @Test(
-        "auto is half of what is allowed, or a quarter of what is there",
+        "auto is half of what is allowed behind what the process takes itself, or a quarter of what is there",
         arguments: [
-            (128 << 20, 8 << 30, 64 << 20), (nil, 8 << 30, 2 << 30), (10 << 20, 8 << 30, 8 << 20),
+            (128 << 20, 8 << 30, 56 << 20), (nil, 8 << 30, 2 << 30), (10 << 20, 8 << 30, 8 << 20),
+            (32 << 20, 8 << 30, 8 << 20), (33 << 20, 8 << 30, 17 << 19),
             (16 << 30, 8 << 30, 2 << 30), (nil, nil, 64 << 20),
         ] as [(Int?, Int?, Int)])
     func automatic(allowed: Int?, installed: Int?, budget: Int) {

@@ -26,6 +26,16 @@ struct FormCharsetTests {
         ("a=%82%A0%41&b=%83%5C", form, [Charset(label: "sjis")!], .field, #"{"a":"あA","b":"ソ"}"#),
         ("%82=1", form, [Charset(label: "sjis")!], .field, "!charset_invalid \u{FFFD}"),
         ("a=%1B$B$%22%1B(B&b=x", form, [Charset(label: "iso-2022-jp")!], .field, #"{"a":"あ","b":"x"}"#),
+        // As the standard's tables have them: each byte by itself.
+        ("a=%54%8E", form, [Charset(label: "windows-1258")!], .field, "{\"a\":\"T\u{8E}\"}"),
+        ("a=%61%CC", form, [Charset(label: "windows-1258")!], .field, "{\"a\":\"a\u{300}\"}"),
+        (
+            "a=%E0%81%E0%C7%CA", form, [Charset(label: "cp1255")!], .field,
+            "{\"a\":\"\u{5D0}\u{81}\u{5D0}\u{5B7}\u{5BA}\"}"
+        ),
+        ("a=%AE%BE%C1", form, [Charset(label: "koi8-u")!], .field, #"{"a":"ўЎа"}"#),
+        ("a=%C6%F0%8E", form, [Charset(label: "mac")!], .field, "{\"a\":\"\u{2206}\u{F8FF}é\"}"),
+        ("a=%FF%E0", form, [Charset(label: "x-mac-cyrillic")!], .field, #"{"a":"€а"}"#),
         ("_charset_=iso-8859-1&a=%E9&%E8=1", form, [], .use, #"{"a":"é","è":"1"}"#),
         ("a=%C3%A9&_charset_=iso-8859-1&b=%E9", form, [], .use, #"{"a":"é","b":"é"}"#),
         ("_charset_=utf-8&a=%C3%A9&_charset_&b=1", form, [latin1], .use, "!charset_unknown _charset_"),

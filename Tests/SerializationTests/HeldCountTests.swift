@@ -66,11 +66,32 @@ struct HeldCountTests {
         }
         // Some of what has come is names and what stands around them; what is at hand may be a field, a block or less.
         #expect(conversion.heldCount + taken >= end - 10_000)
+        #expect(conversion.allocatedCount + taken >= end - 10_000)
         // The rest of the body, and another one: nothing is left of this one.
         taken += try conversion.convert(Array(body[end...])).count
         taken += try conversion.convertEnd().count
         #expect(taken > 100_000)
         try conversion.restart(contentType: type.utf8Span.span, sources: [])
         #expect(conversion.heldCount == 0)
+        #expect(conversion.allocatedCount == 0)
+    }
+
+    @Test(
+        "the names of an object's members count as memory, also when it has ended",
+        arguments: [BodyEncoding.form, .multipart, .json])
+    func names(_ output: BodyEncoding) throws {
+        var plan = ConversionPlan(inputs: [.json], output: output)
+        plan.jsonDuplicates = .reject
+        let conversion = try Conversion.make(plan: plan, contentType: BodyEncoding.json.mediaType)
+        let members = (0..<20_000).map { "\"\($0)\":0" }.joined(separator: ",")
+        _ = try conversion.convert(Array("{\"a\":{\(members)".utf8))
+        #expect(conversion.heldCount == 0)
+        #expect(conversion.allocatedCount >= 20_000 * 36)
+        _ = try conversion.convert(Array("},\"b\":\"".utf8))
+        #expect(conversion.allocatedCount >= 20_000 * 36)
+        _ = try conversion.convert(Array("\"}".utf8))
+        _ = try conversion.convertEnd()
+        try conversion.restart(contentType: BodyEncoding.json.mediaType.utf8Span.span, sources: [])
+        #expect(conversion.allocatedCount == 0)
     }
 }

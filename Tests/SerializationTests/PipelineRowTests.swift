@@ -30,6 +30,22 @@ struct PipelineRow: Sendable, CustomStringConvertible {
 
 @Suite("Pipelines")
 struct PipelineRowTests {
+    @Sendable private static func rack(_ plan: inout ConversionPlan) {
+        plan.fieldDecoding = FieldDecodingOptions(dialect: .rack)
+        plan.fieldEncoding = FieldEncodingOptions(dialect: .rack)
+        plan.rewritesNames = true
+    }
+
+    @Sendable private static func php(_ plan: inout ConversionPlan) {
+        plan.fieldDecoding = FieldDecodingOptions(dialect: .php)
+        plan.fieldEncoding = FieldEncodingOptions(dialect: .php)
+        plan.rewritesNames = true
+    }
+
+    @Sendable private static func safe(_ plan: inout ConversionPlan) { plan.fieldDecoding.types = .safe }
+
+    @Sendable private static func reject(_ plan: inout ConversionPlan) { plan.fieldDecoding.duplicates = .reject }
+
     static let pairs: [PipelineRow] = [
         // form in
         PipelineRow(.form, .json, "a=1&b[c]=2&b[d][]=3&b[d][]=4", #"{"a":"1","b":{"c":"2","d":["3","4"]}}"#),
@@ -236,6 +252,62 @@ struct PipelineRowTests {
         PipelineRow(.multipart, .form, multipart("f:x=A"), "!files_unrepresentable f") {
             $0.fieldEncoding.files = .object
         },
+        // a declared array holds the files of one name
+        PipelineRow(.multipart, .json, multipart("p:x=A", "q=1", "p:y=B"), #"{"p":["QQ==","Qg=="],"q":"1"}"#) {
+            $0.fieldEncoding.files = .base64
+            $0.types = [TypeRule(path: path("p"), type: .array)]
+        },
+        PipelineRow(.multipart, .json, multipart("u[p]:x=A"), #"{"u":{"p":["QQ=="]}}"#) {
+            $0.fieldEncoding.files = .base64
+            $0.types = [TypeRule(path: path("u.p"), type: .array)]
+        },
+        PipelineRow(.multipart, .json, multipart("p:x=A", "p:y=B"), "!files_order p") {
+            $0.fieldEncoding.files = .base64
+            $0.types = [TypeRule(path: path("q"), type: .array)]
+        },
+        PipelineRow(.multipart, .json, multipart("p:x=A", "p=1"), "!files_shared_root p") {
+            $0.fieldEncoding.files = .base64
+            $0.types = [TypeRule(path: path("p"), type: .array)]
+        },
+        // files and fields that are put together by who reads them
+        PipelineRow(
+            .multipart, .multipart, multipart("i[][n]=one", "i[][f]:a=A", "i[][n]=two", "i[][f]:b=B"),
+            "!files_shared_root i[][f]", rack),
+        PipelineRow(.multipart, .multipart, multipart("p=text", "p:a=F"), "!files_shared_root p", rack),
+        PipelineRow(.multipart, .multipart, multipart("p:a=F", "p=text"), "!files_shared_root p", rack),
+        PipelineRow(
+            .multipart, .multipart, multipart("p[]=one", "p[]:a=F", "p[]=two"), "p[]:a=F|p[]=one|p[]=two", rack),
+        PipelineRow(.multipart, .multipart, multipart("u[n]=x", "u[f]:a=F"), "u[f]:a=F|u[n]=x", rack),
+        PipelineRow(
+            .multipart, .multipart, multipart("u[r][0][n]=x", "u[r][0][f]:a=F"), "!files_shared_root u[r][0][f]"
+        ) {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .rack)
+            $0.rewritesNames = true
+        },
+        PipelineRow(.multipart, .multipart, multipart("i[][n]=one", "i[][f]:a=A"), "!files_shared_root i[][f]", safe),
+        PipelineRow(
+            .multipart, .multipart, multipart("i[0][n]=1", "i[0][f]:a=A", "i[1][n]=2"),
+            "i[0][f]:a=A|i[0][n]=1|i[1][n]=2", safe),
+        PipelineRow(
+            .multipart, .multipart, multipart("i[0][n]=1", "i[0][f]:a=A"), "!files_shared_root i[0][f]"
+        ) {
+            safe(&$0)
+            $0.fieldEncoding.arrays = .brackets
+        },
+        PipelineRow(.multipart, .multipart, multipart("p=1", "p:a=F"), "p:a=F|p=1", safe),
+        PipelineRow(.multipart, .form, multipart("i[][n]=one", "i[][f]:a=A"), "!files_shared_root i[][f]") {
+            safe(&$0)
+            $0.fieldEncoding.files = .base64
+        },
+        PipelineRow(.multipart, .multipart, multipart("p=text", "p:a=F"), "p:a=F|p=text", php),
+        PipelineRow(.multipart, .form, multipart("p=text", "p:a=F"), "!files_shared_root p") {
+            php(&$0)
+            $0.fieldEncoding.files = .base64
+        },
+        // repeated names of files
+        PipelineRow(.multipart, .multipart, multipart("p:a=1", "q:b=2", "p:c=3"), "!form_duplicate p", reject),
+        PipelineRow(.multipart, .multipart, multipart("p=1", "p:a=2"), "!form_duplicate p", reject),
+        PipelineRow(.multipart, .multipart, multipart("p:a=1", "q=2"), "p:a=1|q=2", reject),
         // names written anew
         PipelineRow(
             .multipart, .multipart, multipart("t[]=1", "p[]:x=A", "d:d=D", "p[]:y=B"),

@@ -335,18 +335,25 @@ package struct RequestTranscoder: ~Copyable {
     /// Bytes of output that wait to be taken: after `done`, when none were taken before, the length of all of it.
     package var outputCount: Int { conversion?.outputCount ?? 0 }
 
-    /// Bytes that are buffered: output, what a document holds, what the decoders do.
+    /// Bytes of memory that are taken: by output, by what a document holds, by what the decoders do.
     package var bufferedCount: Int {
         guard let conversion else { return 0 }
-        return conversion.outputCount + conversion.heldCount + decoded.count + (decoder?.heldCount ?? 0)
+        return conversion.outputCount + conversion.allocatedCount + decoded.count + (decoder?.heldCount ?? 0)
     }
+
+    /// Bytes of memory that each body has room for without asking, and bytes of one that can't make more: a tree has some thirty for
+    /// each byte of small members.
+    private static let freeMemory = 2 * WorkBounds.slice
+    private static let freeInput = 4096
 
     /// Whether so much is buffered, or may be, that it has to be paid for: a document that grows with the body, the window of a
     /// decoder, output that is held back. `bufferedCount` says how much.
     package var needsMemory: Bool {
         guard let conversion else { return false }
         if let decoder, decoder.heldCount >= WorkBounds.slice { return true }
-        return conversion.consumedCount >= WorkBounds.slice && conversion.heldCount > 0
+        let consumed = conversion.consumedCount
+        return consumed >= WorkBounds.slice && conversion.heldCount > 0
+            || consumed >= Self.freeInput && conversion.allocatedCount >= Self.freeMemory
             || !isStreaming && conversion.outputCount > 2 * WorkBounds.slice
     }
 

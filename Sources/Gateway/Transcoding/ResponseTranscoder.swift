@@ -52,10 +52,10 @@ package final class ResponseTranscoder {
     package private(set) var isWhole = false
     /// Whether bytes of it wait for the next slice.
     package var hasInput: Bool { !input.isEmpty || !decoded.isEmpty || decoder?.hasMore == true }
-    /// Bytes of it that are buffered, and of the copies made of it.
+    /// Bytes of memory that it takes, and the copies made of it.
     package var bufferedCount: Int {
         guard let conversion else { return 0 }
-        return conversion.heldCount + conversion.outputCount + decoderCount + input.count + decoded.count
+        return conversion.allocatedCount + conversion.outputCount + decoderCount + input.count + decoded.count
             + (coded.map { $0.output.count + ContentEncoder.heldCount(for: $0.encoder.coding) } ?? 0)
     }
 

@@ -74,9 +74,13 @@ extension MemoryBudget {
         return MemoryBudget(limit: wanted)
     }
 
-    /// What `auto` is: half of what the process may have, or a quarter of what the machine has where nothing limits it.
+    /// What the process takes besides bodies before it has a connection, 16 MiB.
+    static let base = 16 * 1024 * 1024
+
+    /// What `auto` is: half of what the process may have behind what it takes itself, or a quarter of what the machine has where
+    /// nothing limits it. The other half is for connections, what isn't counted, and pages that the allocator doesn't give back.
     static func automatic(allowed: Int?, installed: Int?) -> Int {
-        if let allowed, allowed <= installed ?? .max { return max(allowed / 2, least) }
+        if let allowed, allowed <= installed ?? .max { return max((allowed - base) / 2, least) }
         return installed.map { max($0 / 4, least) } ?? standard
     }
 }

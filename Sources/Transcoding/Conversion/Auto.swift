@@ -87,6 +87,7 @@ internal struct AutoEncoder: FileOutlet, DocumentEncoder, UniformSink, ~Copyable
     var needsRootObject: Bool { choice != .json }
     var sharesNoRoots: Bool { false }
     func claims(rootKey: Span<UInt8>) -> Bool { multipart.claims(rootKey: rootKey) }
+    func check(_ fields: borrowing Tree) throws(ConversionError) { try multipart.check(fields) }
 
     mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
         if choice == .json { json.write(&tree, &walk) }
@@ -125,6 +126,9 @@ internal struct AutoEncoder: FileOutlet, DocumentEncoder, UniformSink, ~Copyable
 
     var removedCount: Int { multipart.removedCount + form.removedCount + json.removedCount }
     var heldCount: Int { log.count + multipart.heldCount + form.heldCount + json.heldCount }
+    var allocatedCount: Int {
+        log.allocatedCount + multipart.allocatedCount + form.allocatedCount + json.allocatedCount
+    }
     var filenameGrowth: Int { multipart.filenameGrowth }
 
     mutating func drain() throws(ConversionError) -> Bool {
@@ -196,6 +200,7 @@ internal struct AutoFields: PartEncoder, DirectEncoder, ~Copyable {
 
     var isFull: Bool { output.isFull }
     var heldCount: Int { list.count }
+    var allocatedCount: Int { list.allocatedCount }
     var filenameGrowth: Int { multipart.filenameGrowth }
 
     /// Empty until it is known.

@@ -206,9 +206,10 @@ public final class Conversion {
     public var accounting: Accounting { pipeline.accounting() }
     /// Bytes that wait to be taken.
     public var outputCount: Int { pipeline.outputCount() }
-    /// Bytes that are held apart from the output: a document, by the decoder, as a tree or by the encoder. What a tree counts is near
-    /// to what it takes of memory. 0 for conversions that stream.
+    /// Bytes that are held apart from the output: a document, by the decoder, as a tree or by the encoder. 0 for conversions that stream.
     public var heldCount: Int { pipeline.heldCount() }
+    /// Bytes of memory that they take, and with them the names of a document's open objects, which are kept to find repeated ones.
+    public var allocatedCount: Int { pipeline.allocatedCount() }
     /// Bytes by which filenames have grown in the output so far, because those that aren't ASCII are written twice.
     internal var filenameGrowth: Int { pipeline.filenameGrowth() }
     /// See `Pipeline`.

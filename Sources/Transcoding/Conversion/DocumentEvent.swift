@@ -92,6 +92,7 @@ internal struct EventLog {
     init(limits: Limits) { limit = limits.tree }
 
     var count: Int { bytes.count }
+    var allocatedCount: Int { bytes.allocatedCount }
 
     mutating func removeAll() { bytes.removeAll(keepingUpTo: 64 * 1024) }
 

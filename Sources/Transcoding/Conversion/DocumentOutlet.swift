@@ -15,6 +15,8 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     private var encoder: Encoder
     private let numericBooleans: Bool
     private let numbersMakeArrays: Bool
+    /// Where the route has declared arrays: a file there is an element, also the only one.
+    private let arrays: [FieldPath]
     private var places: Tree
     /// The containers that are open, below the root.
     private var open: [Level] = []
@@ -26,6 +28,7 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     init(_ encoder: consuming Encoder, plan: ConversionPlan) {
         self.encoder = encoder
         numericBooleans = plan.fieldEncoding.booleans == .numeric
+        arrays = plan.types.filter { $0.type == .array }.map(\.path)
         numbersMakeArrays = plan.fieldDecoding.arrays == .auto || plan.fieldDecoding.arrays == .indices
         places = Tree(limits: plan.limits)
     }
@@ -37,6 +40,17 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     ) throws(ConversionError) {
         field.removeAll(keepingCapacity: true)
         field.append(contentsOf: head.name)
+        guard !arrays.isEmpty, arrays.contains(where: { name.isAt($0) }) else {
+            return try begin(head, at: name, as: policy)
+        }
+        var element = copy name
+        element.push()
+        try begin(head, at: element, as: policy)
+    }
+
+    private mutating func begin(
+        _ head: borrowing PartHead, at name: borrowing MappedName, as policy: FilePolicy
+    ) throws(ConversionError) {
         if !isRootOpen {
             isRootOpen = true
             try places.makeRootObject()
@@ -49,7 +63,8 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         } catch {
             guard error.code == "form_duplicate" else { throw error }
             throw refusal(
-                "two files of one name can't become one value while they stream; name them with [] at the end")
+                "two files of one name can't become one value while they stream; name them with [] at the end, "
+                    + "or declare an array in fields")
         }
         path.removeAll(keepingCapacity: true)
         var at = places.parent(node)
@@ -136,6 +151,7 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
 
     var removedCount: Int { encoder.removedCount }
     var heldCount: Int { encoder.heldCount }
+    var allocatedCount: Int { encoder.allocatedCount }
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 
     mutating func restart() {

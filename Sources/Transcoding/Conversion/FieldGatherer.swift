@@ -28,10 +28,13 @@ internal protocol FileOutlet: TreeSink, PipelineEncoder, ~Copyable {
     var sharesNoRoots: Bool { get }
     /// Whether a file has taken that member of the root for itself.
     func claims(rootKey: Span<UInt8>) -> Bool
+    /// Sees that the fields can follow the files that have gone out.
+    func check(_ fields: borrowing Tree) throws(ConversionError)
 }
 
 extension FileOutlet where Self: ~Copyable {
     var needsRootObject: Bool { isRootOpen }
+    func check(_ fields: borrowing Tree) throws(ConversionError) {}
 }
 
 /// Gathers fields in a tree and lets files pass to the outlet.
@@ -230,6 +233,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         try fields.settle()
         try fields.tree.apply(plan, sources: sources, splicer: &splicer, isOfFields: true)
         try outlet.endFiles()
+        if hasFiles { try outlet.check(fields.tree) }
         if takesDocument {
             if hasFiles { try checkFiles(beside: plan.document) }
         } else if !outlet.needsRootObject {

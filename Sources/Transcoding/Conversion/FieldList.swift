@@ -25,6 +25,11 @@ internal struct FieldList: FieldSink {
     var isEmpty: Bool { entries.isEmpty }
     /// Bytes of all that was written down.
     var count: Int { bytes.count + headBytes }
+    /// Bytes of memory that it takes: arrays double as they grow.
+    var allocatedCount: Int {
+        min(bytes.capacity, 2 * bytes.count) + min(entries.capacity, 2 * entries.count) * MemoryLayout<Entry>.stride
+            + headBytes
+    }
 
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)

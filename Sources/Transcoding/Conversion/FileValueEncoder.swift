@@ -40,6 +40,7 @@ where Encoder: DocumentEncoder & ~Copyable {
     var contentType: [UInt8] { encoder.contentType }
     var removedCount: Int { encoder.removedCount }
     var heldCount: Int { encoder.heldCount }
+    var allocatedCount: Int { encoder.allocatedCount }
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
     mutating func restart() {
         encoder.restart()

@@ -8,6 +8,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     private let rewritesNames: Bool
     /// The places of files whose names hold numbers of ours, which fields must not use too.
     private var places: Tree
+    private var filePlaces: FilePlaces
     private var spelled = ByteStore()
     private var head = PartHead()
     private var isText = false
@@ -20,6 +21,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
         nesting = plan.fieldEncoding.nesting
         rewritesNames = plan.rewritesNames
         places = Tree(limits: plan.limits)
+        filePlaces = FilePlaces(plan)
     }
 
     // MARK: Files
@@ -30,6 +32,9 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
         _ file: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
     ) throws(ConversionError) {
         spelled.removeAll()
+        isText = policy == .base64
+        // Whether a name that a rule gives is free was asked before.
+        if naming != .given { try filePlaces.add(name, field: file.name, isText: isText) }
         if rewritesNames, naming != .given {
             try spell(name, field: file.name)
         } else if naming == .mapped {
@@ -37,7 +42,6 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
         } else {
             spelled.append(contentsOf: file.name)
         }
-        isText = policy == .base64
         if isText { head.setName(copying: spelled) } else { head.copy(file, named: spelled) }
         head.hasGivenName = naming == .given
         try encoder.flattener.target.beginPart(head)
@@ -55,6 +59,8 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     var isRootOpen: Bool { false }
     var needsRootObject: Bool { true }
     var sharesNoRoots: Bool { false }
+
+    func check(_ fields: borrowing Tree) throws(ConversionError) { try filePlaces.check(fields) }
 
     func claims(rootKey: Span<UInt8>) -> Bool {
         places.root != Tree.none && places.child(of: places.root, named: rootKey) != Tree.none
@@ -110,12 +116,14 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     var contentType: [UInt8] { encoder.contentType }
     var removedCount: Int { encoder.removedCount }
     var heldCount: Int { encoder.heldCount }
+    var allocatedCount: Int { encoder.allocatedCount + filePlaces.count }
     var filenameGrowth: Int { encoder.filenameGrowth }
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 
     mutating func restart() {
         encoder.restart()
         places.removeAll()
+        filePlaces.removeAll()
         base64 = Base64Encoder()
         text.removeAll()
     }

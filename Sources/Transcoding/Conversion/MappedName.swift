@@ -22,6 +22,22 @@ internal struct MappedName: FieldSegments {
         return unsafe _overrideLifetime(bytes.slice(segment.start..<segment.end), borrowing: self)
     }
 
+    /// Bytes that a copy of it takes, about.
+    var storedCount: Int { bytes.count + segments.count * MemoryLayout<Segment>.stride + 64 }
+
+    func isEqual(to other: borrowing MappedName) -> Bool {
+        guard segmentCount == other.segmentCount else { return false }
+        for index in 0..<segmentCount {
+            guard kind(index) == other.kind(index), segment(index).isEqual(to: other.segment(index)) else {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Makes the field an element of the array at its place.
+    mutating func push() { append(Span(), .push) }
+
     mutating func set(_ name: borrowing FieldName) {
         bytes.removeAll()
         segments.removeAll(keepingCapacity: true)

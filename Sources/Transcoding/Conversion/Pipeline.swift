@@ -16,6 +16,8 @@ internal protocol Pipeline: ~Copyable {
     var accounting: Accounting { get }
     /// See `Conversion.heldCount`; what is held of a file counts besides.
     var heldCount: Int { get }
+    /// See `Conversion.allocatedCount`.
+    var allocatedCount: Int { get }
     /// Bytes by which filenames have grown so far.
     var filenameGrowth: Int { get }
     /// Whether the document is whole and being written, in the middle of which bytes of it wait.
@@ -60,6 +62,7 @@ internal struct RunningPipeline {
     let contentType: () -> [UInt8]
     let accounting: () -> Accounting
     let heldCount: () -> Int
+    let allocatedCount: () -> Int
     let filenameGrowth: () -> Int
     let isWritingDocument: () -> Bool
     let countRest: () -> Int?
@@ -84,6 +87,7 @@ internal struct RunningPipeline {
         contentType = { box.pipeline.contentType }
         accounting = { box.pipeline.accounting }
         heldCount = { box.pipeline.heldCount + box.pipeline.hold.count }
+        allocatedCount = { box.pipeline.allocatedCount + box.pipeline.hold.count }
         filenameGrowth = { box.pipeline.filenameGrowth }
         isWritingDocument = { box.pipeline.isWritingDocument }
         countRest = { box.pipeline.countRest() }
@@ -152,6 +156,7 @@ internal struct DocumentPipeline<Encoder: DocumentEncoder & ~Copyable>: Pipeline
         return accounting
     }
     var heldCount: Int { decoder.heldCount + mapper.encoder.heldCount }
+    var allocatedCount: Int { decoder.allocatedCount + mapper.encoder.allocatedCount }
     var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var hold: FileHold {
         _read { yield mapper.gate.hold }
@@ -237,6 +242,7 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
     var contentType: [UInt8] { mapper.encoder.contentType }
     var accounting: Accounting { mapper.accounting }
     var heldCount: Int { decoder.heldCount + mapper.encoder.heldCount }
+    var allocatedCount: Int { decoder.allocatedCount + mapper.encoder.allocatedCount }
     var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var hold: FileHold {
         _read { yield mapper.hold }
@@ -313,6 +319,9 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
     var contentType: [UInt8] { gatherer.outlet.contentType }
     var accounting: Accounting { gatherer.accounting }
     var heldCount: Int { decoder.heldCount + gatherer.fields.tree.cost + gatherer.outlet.heldCount }
+    var allocatedCount: Int {
+        decoder.allocatedCount + gatherer.fields.tree.allocatedCount + gatherer.outlet.allocatedCount
+    }
     var filenameGrowth: Int { gatherer.outlet.filenameGrowth }
     var isWritingDocument: Bool { isSending }
 
@@ -399,6 +408,9 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         return accounting
     }
     var heldCount: Int { decoder.heldCount + tree.cost + mapper.encoder.heldCount }
+    var allocatedCount: Int {
+        decoder.allocatedCount + tree.allocatedCount + mapper.encoder.allocatedCount
+    }
     var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var isWritingDocument: Bool { isWriting }
 

@@ -10,8 +10,14 @@ internal protocol PipelineDecoder: ~Copyable {
     /// Makes the decoder as new for a body of that Content-Type.
     mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError)
     /// Bytes of the body, or of what is made of it, that are held here until more of it, or its end, has come; 0 where that is one
-    /// field at most. What a pipeline holds is paid for.
+    /// field at most.
     var heldCount: Int { get }
+    /// Bytes of memory that they take, and what else grows with the body. What a pipeline takes is paid for.
+    var allocatedCount: Int { get }
+}
+
+extension PipelineDecoder where Self: ~Copyable {
+    internal var allocatedCount: Int { heldCount }
 }
 
 /// A decoder of documents in a pipeline.
@@ -83,6 +89,8 @@ internal protocol PipelineEncoder: HoldingEncoder, ~Copyable {
     var filenameGrowth: Int { get }
     /// Bytes that are held apart from the output, as `PipelineDecoder` has it.
     var heldCount: Int { get }
+    /// Bytes of memory that they take, as of a decoder.
+    var allocatedCount: Int { get }
 }
 
 /// An encoder that writes every event at once. One that wraps another encoder is none: it passes the questions on.
@@ -95,6 +103,7 @@ extension PipelineEncoder where Self: ~Copyable {
 extension DirectEncoder where Self: ~Copyable {
     internal var removedCount: Int { 0 }
     internal var heldCount: Int { 0 }
+    internal var allocatedCount: Int { 0 }
     internal mutating func drain() throws(ConversionError) -> Bool { true }
 }
 
@@ -244,6 +253,7 @@ where Target: PartEncoder & ~Copyable {
     internal var contentType: [UInt8] { flattener.target.contentType }
     internal var removedCount: Int { flattener.removedCount }
     internal var heldCount: Int { flattener.document.cost }
+    internal var allocatedCount: Int { flattener.document.allocatedCount }
     internal var filenameGrowth: Int { flattener.target.filenameGrowth }
     internal mutating func drain() throws(ConversionError) -> Bool { try Target.drain(&flattener) }
 }
@@ -261,6 +271,8 @@ extension JSON.Decoder: DocumentDecoder {
 
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
     internal var heldCount: Int { 0 }
+    /// The names of the open objects' members, by which repeated ones are found.
+    internal var allocatedCount: Int { memberNames.allocatedCount }
 }
 
 extension JSON.Encoder: FileValueEncoder, DirectEncoder {

@@ -86,6 +86,8 @@ extension JSON {
         private var outer = OwnedArray<Object>()
         /// What the names that are held count.
         private var held = 0
+        /// Names, and bytes of long ones, that were held at most before some were forgotten: the memory for them is still there.
+        private var most = (names: 0, bytes: 0)
         /// The first entry of each chain, or -1; a power of two of them.
         private var chains = OwnedArray<Int32>()
         private let limit: Int
@@ -98,6 +100,13 @@ extension JSON {
         /// The number of names that are held: the mark to `close(to:)` later.
         var count: Int {
             @inline(__always) get { entries.count }
+        }
+
+        /// Bytes of memory that names take, as of `Tree.allocatedCount`.
+        var allocatedCount: Int {
+            let names = min(entries.capacity, 2 &* max(entries.count, most.names)) &* MemoryLayout<Entry>.stride
+            let long = min(bytes.capacity, 2 &* max(bytes.count, most.bytes))
+            return names == 0 ? 0 : names &+ long &+ chains.count &* MemoryLayout<Int32>.stride
         }
 
         /// Adds `name` to the open object at `depth`, unless it is there.
@@ -205,6 +214,7 @@ extension JSON {
         }
 
         private mutating func leave(to mark: Int) {
+            most = (max(most.names, entries.count), max(most.bytes, bytes.count))
             while entries.count > mark {
                 if top.isInTable {
                     // From the last one back: each is the first of its own chain.
@@ -224,6 +234,7 @@ extension JSON {
         /// Forgets all names and keeps allocations of ordinary size.
         mutating func removeAll() {
             close(to: 0)
+            most = (0, 0)
             if !outer.isEmpty {
                 // The first name of an object was one too many.
                 top = outer[0]

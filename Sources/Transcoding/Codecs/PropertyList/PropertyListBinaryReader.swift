@@ -103,6 +103,7 @@ extension PropertyList {
         }
 
         var heldCount: Int { body.count }
+        var allocatedCount: Int { body.allocatedCount }
 
         mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             // Taken out so that the span doesn't borrow the reader while it changes.

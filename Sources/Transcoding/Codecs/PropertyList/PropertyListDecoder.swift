@@ -40,6 +40,7 @@ extension PropertyList {
 
         /// Bytes of a binary property list.
         internal var heldCount: Int { binary.heldCount }
+        internal var allocatedCount: Int { binary.allocatedCount }
 
         /// Takes the next bytes; see `EventDecoder`. A binary property list gives its events at the end only.
         public mutating func feed<Sink: EventSink & ~Copyable>(

@@ -48,6 +48,7 @@ extension PropertyList {
 
         /// Bytes that a binary property list is made of.
         internal var heldCount: Int { tree.cost + file.count }
+        internal var allocatedCount: Int { tree.allocatedCount + file.count }
 
         /// Makes the encoder ready for another body. The output is emptied and its allocation kept.
         package mutating func reset() {

@@ -4,7 +4,8 @@ internal import Octets
 ///
 /// All are there that iconv knows, so without `replacement` and `x-user-defined`. As that standard has it, the labels of ISO 8859-1 and
 /// US-ASCII stand for windows-1252, those of GB2312 and GBK are read as GB 18030, and `utf-16` is `utf-16le`, unless a byte order mark
-/// says otherwise. (`StringResponseSerializer` reads ISO 8859-1 and US-ASCII by themselves.)
+/// says otherwise. Of the charsets of East Asia iconv's tables differ from the standard's in characters that makers have added.
+/// (`StringResponseSerializer` reads ISO 8859-1 and US-ASCII by themselves.)
 public struct Charset: Hashable, Sendable {
     /// The standard's name of it, in lower case.
     public let name: String
@@ -39,6 +40,19 @@ public struct Charset: Hashable, Sendable {
     /// Whether the bytes 0x80 to 0x9F that stand for nothing are controls, as in the standard's tables of one byte a
     /// character.
     internal var hasControls: Bool { name.hasPrefix("windows-") }
+
+    /// Where each byte is a character by itself, whatever follows: for those that iconv composes with the next one, and those of which it
+    /// has another table than the standard. What it has otherwise is here.
+    internal var ownBytes: [UInt8: Unicode.Scalar]? {
+        switch name {
+        case "koi8-u": [0xAE: "\u{45E}", 0xBE: "\u{40E}"]
+        case "macintosh": [0xC6: "\u{2206}", 0xF0: "\u{F8FF}"]
+        case "windows-1255": [0xCA: "\u{5BA}"]
+        case "windows-1258": [:]
+        case "x-mac-cyrillic": [0xFF: "\u{20AC}"]
+        default: nil
+        }
+    }
 
     /// Whether this system can convert from it: glibc keeps most charsets in files of their own.
     public var isInstalled: Bool { isUTF8 || Transcoder(self, mode: nil) != nil }

@@ -37,6 +37,7 @@ internal import Octets
     private var awaitsMark: Bool
     /// The bytes of a character that has begun.
     private var carried: [UInt8] = []
+    private let ownBytes: [UInt8: Unicode.Scalar]?
 
     /// Nil when the system can't convert from that charset. Without a `mode`, bytes that are no text are refused. With `readsMarks`,
     /// texts of UTF-16 may begin with a byte order mark, as those that the standard decodes (§6, "decode").
@@ -47,6 +48,7 @@ internal import Octets
         }
         self.charset = charset
         self.mode = mode
+        ownBytes = charset.ownBytes
         self.readsMarks = readsMarks && charset.unitSize == 2
         awaitsMark = self.readsMarks
         unsafe handle = opened
@@ -99,6 +101,7 @@ internal import Octets
     /// Appends what `bytes` make certain.
     func append(_ bytes: Span<UInt8>, to output: inout [UInt8]) throws(Invalid) {
         var at = 0
+        if let ownBytes { return try appendEach(bytes, ownBytes, to: &output) }
         if awaitsMark { try readMark(bytes, &at, to: &output) }
         while !carried.isEmpty, at < bytes.count {
             carried.append(bytes[at])
@@ -120,6 +123,25 @@ internal import Octets
                     try replace(bytes[index], index: index, to: &output)
                 }
                 at = end
+            }
+        }
+    }
+
+    /// As above, of a charset of which each byte is a character.
+    private func appendEach(
+        _ bytes: Span<UInt8>, _ ownBytes: [UInt8: Unicode.Scalar], to output: inout [UInt8]
+    ) throws(Invalid) {
+        for index in bytes.indices {
+            if bytes[index] < 0x80 {
+                output.append(bytes[index])
+            } else if let own = ownBytes[bytes[index]] {
+                output.append(contentsOf: Array(String(own).utf8))
+            } else {
+                var consumed = 0
+                if convert(bytes.extracting(index..<index + 1), &consumed, to: &output) != .done {
+                    try replace(bytes[index], index: index, to: &output)
+                }
+                flush(to: &output)
             }
         }
     }

@@ -112,6 +112,14 @@ package struct Tree: ~Copyable {
     /// What the tree counts against `limits.tree`, in bytes.
     package var cost: Int { bytes.count &+ records.count &* Tree.nodeCost &+ heads.cost }
 
+    /// Bytes of memory that the document takes. What holds it doubles as it grows, and may be left from a larger one: so it counts as
+    /// much as there is room for, and at most twice what is in it.
+    package var allocatedCount: Int {
+        let nodes = min(records.capacity, 2 &* records.count) &* MemoryLayout<Record>.stride
+        let sorting = min(members.capacity, 2 &* records.count) &* MemoryLayout<recast_member>.stride
+        return nodes &+ sorting &+ bytes.allocatedCount &+ index.allocatedCount &+ heads.cost
+    }
+
     /// Empties the tree. It keeps its allocations unless they are large for what a request usually needs.
     package mutating func removeAll() {
         bytes.removeAll(keepingUpTo: 128 * 1024)

@@ -12,6 +12,9 @@ package struct TreeIndex {
     var slots: [Tree.Node] = []
     var used = 0
 
+    /// Bytes of memory that it takes.
+    var allocatedCount: Int { used == 0 ? 0 : slots.count &* MemoryLayout<Tree.Node>.stride }
+
     mutating func removeAll() {
         guard used > 0 else { return }
         used = 0

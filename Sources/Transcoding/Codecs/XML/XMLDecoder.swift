@@ -52,6 +52,7 @@ extension XML {
 
         /// Bytes of the document as far as it has come.
         internal var heldCount: Int { document.tree.cost + block.count }
+        internal var allocatedCount: Int { document.tree.allocatedCount + block.count }
 
         /// Takes all of `input`; events come in `finish` only.
         public mutating func feed<Sink: EventSink & ~Copyable>(

@@ -49,6 +49,7 @@ extension XML {
 
         /// Bytes of the first member, while it isn't known whether it is the root element.
         internal var heldCount: Int { member.cost }
+        internal var allocatedCount: Int { member.allocatedCount }
 
         /// What rules have left out of the document so far.
         package var removedCount: Int { elements.removedCount }

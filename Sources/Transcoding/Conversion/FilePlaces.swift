@@ -1,0 +1,99 @@
+internal import Octets
+
+/// The places of the files of a flat body, which go out as they come, before the fields that a tree holds until the body's end.
+///
+/// A reader that puts both into one document reads the same one as long as each has a key of its own there. It would read another one
+/// where a file and fields have parts of the elements of one array, which are told apart by how they follow each other; where the
+/// fields of an array are numbered in another way than the file that stands in it; and under Rack's rules, where a file and a field
+/// have one name, of which the last one stays. Such a body is refused. Servers of PHP, Node and browsers' own rules keep files apart
+/// from fields, unless the files are texts.
+internal struct FilePlaces {
+    private let arrays: ArrayStyle
+    private let keepsApart: Bool
+    private let dialect: Dialect
+    /// Whether a name that comes again is refused.
+    private let rejectsRepeated: Bool
+    private let limit: Int
+    /// The places, those that follow each other at one place once.
+    private var names: [MappedName] = []
+    private var known: Set<[UInt8]> = []
+    /// Whether files have become texts.
+    private var areTexts = false
+    /// Bytes that are held.
+    private(set) var count = 0
+
+    init(_ plan: ConversionPlan) {
+        arrays = plan.fieldEncoding.arrays
+        dialect = plan.fieldEncoding.dialect
+        keepsApart = [.php, .qs, .whatwg].contains(dialect)
+        rejectsRepeated = plan.fieldDecoding.duplicates == .reject
+        limit = plan.limits.tree
+    }
+
+    mutating func removeAll() {
+        guard count > 0 else { return }
+        names = []
+        known = []
+        areTexts = false
+        count = 0
+    }
+
+    /// A file goes out at `name`, as a text where `isText`; `field` is what it came as.
+    mutating func add(_ name: borrowing MappedName, field: Span<UInt8>, isText: Bool) throws(ConversionError) {
+        areTexts = areTexts || isText
+        if rejectsRepeated, !known.insert(field.copied()).inserted { throw Tree.duplicate(field.lossyString()) }
+        if let last = names.last, last.isEqual(to: name) { return }
+        count += name.storedCount
+        guard count <= limit else { throw .limit("tree", of: limit, what: "the names of files") }
+        names.append(copy name)
+    }
+
+    /// Sees that the fields can follow the files.
+    func check(_ fields: borrowing Tree) throws(ConversionError) {
+        guard !names.isEmpty, fields.root != Tree.none else { return }
+        let isApart = keepsApart && !areTexts
+        let joinsNames = dialect == .rack || dialect == .php && areTexts
+        for name in names {
+            var isAtField = false
+            let clashes = Self.clashes(name, fields, arrays, &isAtField) && !isApart
+            if isAtField, rejectsRepeated { throw Tree.duplicate(name.spelling) }
+            guard clashes || isAtField && joinsNames else { continue }
+            throw ConversionError(
+                .unrepresentable, code: "files_shared_root",
+                reason: "a file and fields stand in one array, or under one name, and files go out before fields: "
+                    + "it would be another document; give them names of their own, or rename one",
+                field: name.spelling, setting: "map.rename")
+        }
+    }
+
+    /// Whether the file has a part of an array that fields have parts of, too; and whether a field stands at its place.
+    private static func clashes(
+        _ name: borrowing MappedName, _ fields: borrowing Tree, _ arrays: ArrayStyle, _ isAtField: inout Bool
+    ) -> Bool {
+        var node = fields.root
+        for index in 0..<name.segmentCount {
+            let kind = fields.kind(node)
+            guard kind.isContainer else { return false }
+            if kind.hasNames, name.kind(index) == .key {
+                node = fields.child(of: node, named: name.segment(index))
+                guard node != Tree.none else { return false }
+                continue
+            }
+            let element = fields.firstChild(node)
+            guard element != Tree.none else { return false }
+            let areRows = fields.kind(element).isContainer
+            // Plain elements have no more than another order.
+            guard name.kind(index) == .key else { return areRows || index + 1 < name.segmentCount || kind.hasNames }
+            // The numbers of names have become an array.
+            guard let number = name.segment(index).canonicalIndex, arrays == .indices || arrays == .auto && areRows
+            else { return true }
+            node = element
+            for _ in 0..<number {
+                node = fields.nextSibling(node)
+                guard node != Tree.none else { return false }
+            }
+        }
+        isAtField = true
+        return false
+    }
+}
