@@ -108,8 +108,12 @@ static int write_content(
     (void)session, (void)source;
     recast_http2 *own = user;
     /* A frame's head has nine bytes; padding is never asked for. */
-    own->is_amid_frame = !own->calls->write(own->owner, frame->hd.stream_id, head, 9, count);
-    return own->is_amid_frame ? NGHTTP2_ERR_WOULDBLOCK : 0;
+    recast_http2_writing found = own->calls->write(own->owner, frame->hd.stream_id, head, 9, count);
+    own->is_amid_frame = found == RECAST_HTTP2_NO_ROOM;
+    /* A frame of which no byte is written can be left out, and only such a one. */
+    return found == RECAST_HTTP2_NO_ROOM ? NGHTTP2_ERR_WOULDBLOCK
+         : found == RECAST_HTTP2_NO_STREAM ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
+         : 0;
 }
 
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user) {

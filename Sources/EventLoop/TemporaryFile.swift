@@ -31,6 +31,16 @@ public final class TemporaryFile {
         close(descriptor)
     }
 
+    /// Bytes that the disk of `folder` has for this user; nil where the system doesn't say.
+    public static func freeBytes(in folder: String) -> Int? {
+        var status = statvfs()
+        // SAFETY: the path lives during the call, in which the status is written.
+        guard unsafe statvfs(folder, &status) == 0 else { return nil }
+        let (bytes, isHuge) = Int(clamping: status.f_bavail).multipliedReportingOverflow(
+            by: Int(clamping: status.f_frsize))
+        return isHuge ? .max : bytes
+    }
+
     /// Appends `bytes`, all of them. After a failure some may have been written; they don't count.
     public func append(_ bytes: Span<UInt8>) throws(Failure) {
         var done = 0

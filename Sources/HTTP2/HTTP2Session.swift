@@ -489,18 +489,19 @@ public class HTTP2Session {
         find(id)?.next(most)
     }
 
-    /// Returns false where enough waits to be sent.
-    fileprivate final func write(_ id: Int32, frameHead: Bytes, _ count: Int) -> Bool {
-        guard output.count < Self.highWatermark else { return false }
+    /// Writes a frame of content, unless enough waits to be sent, or its stream was closed while it waited: a head without its content
+    /// would take what follows for that.
+    fileprivate final func write(_ id: Int32, frameHead: Bytes, _ count: Int) -> recast_http2_writing {
+        guard let stream = find(id) else { return RECAST_HTTP2_NO_STREAM }
+        guard output.count < Self.highWatermark else { return RECAST_HTTP2_NO_ROOM }
         // SAFETY: as in `field`.
         unsafe makeRoom(for: frameHead.buffer.count + count)
         unsafe output.append(Span(_unsafeElements: frameHead.buffer))
-        guard let stream = find(id) else { return true }
         stream.move(count, to: &output)
         nuisance.noteSent(count)
         // Nobody owes a window for a frame that only its window has made small: who opens that a byte at a time would be paid for it.
         if count > 0, stream.queued == 0 { nuisance.noteFrame() }
-        return true
+        return RECAST_HTTP2_WRITTEN
     }
 
     fileprivate final func sent(_ id: Int32, _ type: UInt8, _ flags: UInt8, _ code: UInt32) {

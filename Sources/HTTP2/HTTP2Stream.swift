@@ -18,14 +18,18 @@ public protocol HTTP2StreamHandler: AnyObject {
     func contentEnded(_ stream: HTTP2Stream)
     /// The bytes of the response that wait have become few, after `isFull` held.
     func drained(_ stream: HTTP2Stream)
+    /// Both sides have said all, and some of the content still waits here. Returns whether it is wanted: then it goes on to be brought,
+    /// as if the stream were open, and `closed` comes behind its end, or behind `HTTP2Stream.drop`.
+    func takesRest(of stream: HTTP2Stream) -> Bool
     /// The stream is over: both sides have said all, or one has given it up, which any other code than `noError` says.
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode)
 }
 
-// What serves requests gets no responses.
+// What serves requests gets no responses. Content is lost only where a handler says that it may be.
 extension HTTP2StreamHandler {
     public func responded(_ head: inout MessageHead, isComplete: Bool, on stream: HTTP2Stream) {}
     public func misread(_ error: WireError, on stream: HTTP2Stream) {}
+    public func takesRest(of stream: HTTP2Stream) -> Bool { true }
 }
 
 /// One request and its response on a connection of HTTP/2: content that waits to be taken, and content that waits to be sent.
@@ -76,7 +80,6 @@ public final class HTTP2Stream {
         var wantsEmpty = false
 
         // Of a client's stream.
-        /// Whether content that came whole is still brought when the stream is over.
         var isClient = false
         var hasResponse = false
         var interim = InterimCount()
@@ -84,6 +87,7 @@ public final class HTTP2Stream {
         /// Whether the stream was given up here, by whom it tells.
         var isGivenUp = false
         var isMalformed = false
+
         /// How the stream came to its end while content was still to be taken.
         var endCode: HTTP2ErrorCode?
     }
@@ -234,6 +238,7 @@ public final class HTTP2Stream {
         let count = held.count
         held.removeAll()
         consumed(count)
+        if let endCode = state.endCode { tellClosed(endCode) }
     }
 
     // MARK: A client's response
@@ -368,8 +373,10 @@ public final class HTTP2Stream {
         let isWhole = state.isEndSent && (state.hasEnded || state.resetsWhenSent)
         let code = code == .noError && !isWhole ? .cancel : code
         session = nil
-        // A response that came whole is not to be lost, whatever the server says behind it (RFC 9113 §8.1).
-        if state.isClient, state.hasEnded, !state.isEndTold, handler != nil { return state.endCode = code }
+        // A message that came whole is not to be lost: a response, whatever the server says behind it (RFC 9113 §8.1), and a request that
+        // was answered before all of it was taken.
+        let mayTakeRest = state.hasEnded && !held.isEmpty && (state.isClient || code == .noError)
+        if mayTakeRest, handler?.takesRest(of: self) == true { return state.endCode = code }
         tellClosed(code)
     }
 

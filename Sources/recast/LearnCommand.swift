@@ -91,13 +91,14 @@ struct LearnCommand: ParsableCommand {
             let body = try Self.read(file)
             samples.append(.init(type: type ?? LearntRoute.type(of: body), body: body))
         }
-        guard let learnt = LearntRoute(from: samples, to: output) else {
-            let codes = LearntRoute.faults(of: samples, to: output).sorted { $0.key < $1.key }
-                .map { "\($0.value) times \($0.key)" }
+        let learnt: LearntRoute
+        do throws(LearntRoute.Unreadable) {
+            learnt = try LearntRoute(from: samples, to: output)
+        } catch {
             let types = Set(samples.map(\.type)).sorted().joined(separator: ", ")
             throw CommandFault(
                 CommandFault.data,
-                "recast learn: none of the bodies, read as \(types), becomes \(to): \(codes.joined(separator: ", "))")
+                "recast learn: none of the bodies, read as \(types), becomes \(to): \(Learning.counts(error.bodies))")
         }
         let skipped = samples.count - learnt.bodies - learnt.unreadable.values.reduce(0, +)
         report(learnt.unreadable, skipped: skipped, fields: learnt.leftOut)
@@ -107,11 +108,12 @@ struct LearnCommand: ParsableCommand {
 
     /// Says what nothing was learnt from.
     private func report(_ unreadable: [String: Int], skipped: Int, fields: Int) {
-        let codes = unreadable.sorted { $0.key < $1.key }.map { "\($0.value) times \($0.key)" }
-        let more = skipped > 0 ? ["\(skipped) beyond what is looked at"] : []
-        if !codes.isEmpty || !more.isEmpty {
-            StandardStreams.report("recast learn: left out: \((codes + more).joined(separator: ", "))")
-        }
+        let left = [
+            unreadable.isEmpty ? nil : Learning.counts(unreadable),
+            skipped > 0 ? "\(skipped) beyond what is looked at" : nil,
+        ]
+        .compactMap(\.self)
+        if !left.isEmpty { StandardStreams.report("recast learn: left out: \(left.joined(separator: ", "))") }
         if fields > 0 { StandardStreams.report("recast learn: left out: \(fields) fields, beyond 500 names") }
     }
 

@@ -19,8 +19,13 @@ enum Learning {
                 text: "no body of its requests is kept whole: send some, or raise admin.console.body and entries")
         }
         let samples = bodies.map { LearntRoute.Sample(type: $0.type, body: $0.bytes) }
-        guard let learnt = LearntRoute(from: samples, to: output(of: route)) else {
-            return .init(status: 409, text: "none of the \(bodies.count) bodies that are kept can be read")
+        let learnt: LearntRoute
+        do throws(LearntRoute.Unreadable) {
+            learnt = try LearntRoute(from: samples, to: output(of: route))
+        } catch {
+            return .init(
+                status: 409,
+                text: "none of the \(bodies.count) bodies that are kept can be read: \(counts(error.bodies))")
         }
         let names = settings.upstreams.map(\.name)
         var place = RouteDefinition.Place(
@@ -37,6 +42,11 @@ enum Learning {
             !plan.output.isWhole
         else { return .json }
         return plan.output
+    }
+
+    /// How many bodies couldn't be read, by the code of the error.
+    static func counts(_ bodies: [String: Int]) -> String {
+        bodies.sorted { $0.key < $1.key }.map { "\($0.value) times \($0.key)" }.joined(separator: ", ")
     }
 
     /// - Parameter definition: the proposal at its place among the routes; nil: it has none.

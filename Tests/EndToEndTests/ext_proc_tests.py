@@ -57,6 +57,8 @@ ROUTES = "".join(f'  - {{ name: "c{number}", match: /c{number}, upstream: app, r
       request: {{ set: {{ X-Id: "${{path.id}}", X-Kind: a }}, add: {{ X-Seen: by recast }}, remove: [Cookie, "X-Internal-*"] }}
       response: {{ set: {{ X-Frame-Options: DENY }}, remove: [Server] }}
   - {{ name: signed, match: /signed, upstream: app, request: form -> json, verify: {{ preset: github, secret: "{SECRET}" }} }}
+  - {{ name: once, match: /once, upstream: app, request: form -> json,
+      verify: {{ preset: github, secret: "{SECRET}", replay: 10m }} }}
   - {{ name: forbidden, match: /forbidden, upstream: app, verify: {{ preset: github, secret: "{SECRET}", on_failure: 403 }} }}
   - {{ name: small-body, match: /small-body, upstream: app, limits: {{ body: 1KiB }}, request: form -> json }}
   - {{ name: small-plain, match: /small-plain, upstream: app, limits: {{ body: 1KiB }} }}
@@ -488,6 +490,12 @@ class VerifyTests(ExtProcTestCase):
             message = self.ask("POST", "/signed", body, FORM, [github(body)], mode=mode, pieces=pieces)
             self.assertEqual(message.json, {"payload": '{"a":1}', "b": "ä x"})
             self.assertEqual(message.fields.all("recast-verified"), ["github"])
+
+    def test_what_has_gone_on_is_a_replay_also_where_its_response_is_never_seen(self):
+        body = b"a=1"
+        self.assertEqual(self.ask("POST", "/once", body, FORM, [github(body)]).json, {"a": "1"})
+        refused = self.refusal("POST", "/once", body, FORM, [github(body)])
+        self.assertEqual((refused.status, refused.json["code"]), (409, "signature_replayed"))
 
     def test_what_isnt_is_refused_as_by_the_proxy(self):
         body = b"a=1"

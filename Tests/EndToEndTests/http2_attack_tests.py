@@ -430,6 +430,28 @@ class BombTests(AttackTestCase):
         self.flood((window_update(stream, 1) * 10 for _ in range(20_000)), client=client, ends=False, seconds=5)
 
 
+class EndAmidContentTests(AttackTestCase):
+    """A connection that is ended while content waits for a client that doesn't read."""
+
+    def test_nothing_that_is_cut_looks_whole(self):
+        """What ends it is a frame of its own, and no content of a response of which it takes the place."""
+        size = 65_546
+        self.upstream.script = lambda exchange: exchange.answer(body=b"x" * size)
+        for _ in range(5):
+            client = self.http2(window=(1 << 31) - 1, receive_buffer=65_536, gives=False)
+            client.send(window_update(0, (1 << 31) - 1 - 65_535))
+            streams = [client.request(path="/plain") for _ in range(90)]
+            self.upstream.wait_for(90)
+            client.send_all([ping()] * 3000)
+            self.assertEqual(client.rest(), ENHANCE_YOUR_CALM)
+            for stream in streams:
+                record = client.streams[stream]
+                self.assertTrue(not record.ended or bytes(record.body) == b"x" * size, stream)
+                self.assertEqual(bytes(record.body).strip(b"x"), b"", stream)
+            self.upstream.reset()
+            self.upstream.script = lambda exchange: exchange.answer(body=b"x" * size)
+
+
 class BrokenFrameTests(AttackTestCase):
     """Errors of the connection that RFC 9113 wants: GOAWAY with this code, and the end; nothing upstream."""
 

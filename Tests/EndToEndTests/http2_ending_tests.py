@@ -6,7 +6,7 @@ import socket
 import threading
 
 from harness import DEADLINE, FORM, JSON, Recast, Upstream
-from http2_client import END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, HTTP2Client, block, frame
+from http2_client import END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame
 from http2_upstream_support import ROUTES, HTTP2ServerTestCase, repeat
 from lifecycle_support import DrainTestCase, wait_until
 
@@ -87,6 +87,84 @@ class EarlyAnswerTests(HTTP2ServerTestCase):
             came = body if path == "/plain" else b'{"a":"%s"}' % body[2:]
             self.check_end(server.requests[-1], len(came), [])
         self.wait_for_metric(0, "recast_inflight_requests")
+
+    def waiting(self, settings="", streams=100):
+        """A server that answers at once, and reads when the event that is returned is set; more than its window and ours waits here."""
+        server, reads = self.server(window=20_000), threading.Event()
+        self.addCleanup(reads.set)
+
+        def script(exchange):
+            exchange.answer(body=b"early")
+            reads.wait(DEADLINE)
+            exchange.read_body()
+
+        server.script = script
+        self.proxy(server, routes="  - { name: converted, match: /converted, upstream: app, request: form -> json }\n"
+                   "  - { name: slow, match: /slow, upstream: app, rate: { request: 1MiB/s } }\n" + ROUTES,
+                   settings=f"http2: {{ streams: {streams}, stream_window: 256KiB }}\n" + settings)
+        return server, reads
+
+    def test_what_waits_of_an_upload_goes_on_when_its_stream_is_over(self):
+        """Both sides have said all, and part of the request waits here for the server: its stream is over, and its client may be, too."""
+        server, reads = self.waiting()
+        fields = [(f"a{number}", "x" * 1000) for number in range(200)]
+        body, count = "&".join(f"{name}={value}" for name, value in fields).encode(), 0
+        for path in ("/plain", "/converted", "/slow"):
+            for ends_before in (False, True):
+                for stays in (True, False):
+                    if path == "/converted" and not ends_before:
+                        continue  # nothing goes out before the form is whole
+                    with self.subTest(path, ends_before=ends_before, stays=stays):
+                        reads.clear()
+                        client = HTTP2Client(self.recast.port)
+                        stream = client.request("POST", path, [("content-type", FORM)], body=body, end=ends_before)
+                        record = client.streams[stream]
+                        client.until(lambda: record.ended)  # noqa: B023
+                        self.assertEqual((record.status, record.reset), (200, None))
+                        if not ends_before:
+                            client.content(stream, b"", end=True)
+                        client.pause()
+                        if not stays:
+                            client.socket.close()
+                        reads.set()
+                        came = json.dumps(dict(fields), separators=(",", ":")).encode() if path == "/converted" else body
+                        self.check_end(server.requests[-1], len(came), [])
+                        wait_until("the server has read it", lambda: server.requests[-1].body == came)  # noqa: B023
+                        count += 1
+                        self.wait_for_metric(count, "recast_requests_total", code="200")
+                        self.wait_for_metric(0, "recast_inflight_requests")
+                        if stays:
+                            self.assertEqual(client.exchange().body, b"early")
+                            count += 1
+                            client.socket.close()
+        self.wait_for_metric(0, "recast_connections", side="client")
+
+    def test_a_drain_ends_what_waits_of_an_upload_whose_stream_is_over(self):
+        self.waiting(settings="timeouts: { grace: 300ms }\n")
+        for closes in (False, True):
+            client = HTTP2Client(self.recast.port)
+            self.addCleanup(client.socket.close)
+            record = client.over(client.request("POST", body=bytes(200_000)))
+            self.assertEqual((record.status, record.ended), (200, True))
+            client.pause()
+            if closes:
+                client.socket.close()
+        self.recast.process.terminate()
+        self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+        self.assertEqual([line["flags"] for line in self.recast.log_lines(2)], ["GT", "GT"])
+
+    def test_uploads_that_wait_are_as_many_as_streams_may_be(self):
+        """Their streams are over, and count no longer: a client must not have any number of them."""
+        _, reads = self.waiting(streams=3)
+        with HTTP2Client(self.recast.port) as client:
+            for _ in range(3):
+                record = client.over(client.request("POST", body=bytes(200_000)))
+                self.assertEqual((record.status, record.ended), (200, True))
+            client.pause()
+            self.assertEqual(client.over(client.request()).reset, REFUSED_STREAM)
+            reads.set()
+            self.wait_for_metric(0, "recast_inflight_requests")
+            self.assertEqual(client.exchange().status, 200)
 
     def test_a_drain_while_an_upload_goes_on_whose_answer_is_out(self):
         """Nothing is left to say to its client, who has gone: the upload goes on to its end, and has its line in the log."""

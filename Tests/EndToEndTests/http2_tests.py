@@ -8,8 +8,8 @@ import threading
 import time
 
 from harness import DEADLINE, FORM, JSON, Client, free_port, make_multipart, parse_multipart
-from http2_client import HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, MAX_HEADER_LIST_SIZE, NO_ERROR, PREFACE, PROTOCOL_ERROR, \
-    HTTP2Client, HTTP2TestCase, StreamRecord, block, frame, literal, pseudo, settings
+from http2_client import END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, MAX_HEADER_LIST_SIZE, NO_ERROR, \
+    PREFACE, PROTOCOL_ERROR, HTTP2Client, HTTP2TestCase, StreamRecord, block, frame, literal, pseudo, settings
 from tls_support import TLSClient, certificates, pair, path
 
 ROUTES = """
@@ -20,6 +20,7 @@ ROUTES = """
   - { name: small, match: /small, upstream: app, limits: { body: 1KiB }, request: form -> json }
   - { name: trailing, match: /trailing, upstream: app, trailers: [X-Sum, X-Other] }
   - { name: waiting, match: /waiting, upstream: app, expect_continue: forward }
+  - { name: impatient, match: /impatient, upstream: app, expect_continue: forward, timeouts: { first_byte: 300ms } }
   - { name: plain, match: "/plain*", upstream: app }
 """
 
@@ -464,6 +465,29 @@ class ExchangeTests(HTTP2TestCase):
                 client.content(stream, b"abc")
                 self.assertEqual(bytes(client.response(stream).body), b"abc")
                 self.assertEqual(len(record.interim), 1)
+
+    def test_content_of_no_bytes_behind_expect_continue(self):
+        """The client has ended what the upstream was to be asked for: its time is that for a response, whatever 100 comes."""
+        def late(exchange):
+            exchange.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            exchange.read_body()
+            exchange.reader.rest()
+
+        def answer(exchange):
+            exchange.read_body()
+            exchange.answer(body=b"empty")
+
+        for script, status in ((answer, 200), (late, 504)):
+            for trailers in (False, True):
+                self.upstream.reset()
+                self.upstream.script = script
+                with self.subTest(status, trailers=trailers), self.http2() as client:
+                    stream = client.request("POST", "/impatient", [("expect", "100-continue")], end=False)
+                    if trailers:
+                        client.send(frame(HEADERS, END_STREAM | END_HEADERS, stream, block([("x-sum", "1")])))
+                    else:
+                        client.content(stream, b"", end=True)
+                    self.assertEqual(client.over(stream).status, status)
 
     def test_expect_continue_is_refused_before_content(self):
         with self.http2() as client:

@@ -62,6 +62,31 @@ class StreamsTests(HTTP2ServerTestCase):
         wait_until("a request is served", lambda: self.send().status == 200)
         self.assertEqual(len(server.open_connections), 1)
 
+    def test_a_server_that_allows_no_stream_gets_no_more_connections(self):
+        server = self.server(settings=[(MAX_CONCURRENT_STREAMS, 0)])
+        self.proxy(server, upstream="idle: 1m, queue: { timeout: 200ms }")
+        for _ in range(4):
+            self.assert_problem(self.send(), 503, "upstream_overloaded")
+        self.assertEqual(server.connection_count, 1)
+        server.connections[-1].tell([(MAX_CONCURRENT_STREAMS, 5)])
+        wait_until("a request is served", lambda: self.send().status == 200)
+        self.assertEqual(server.connection_count, 1)
+
+    def test_who_waits_is_served_when_a_server_allows_streams_again(self):
+        server = self.server(settings=[(MAX_CONCURRENT_STREAMS, 0)])
+        self.proxy(server, upstream="idle: 1m, queue: { timeout: 1m }")
+        waiting = [self.begin() for _ in range(3)]
+        wait_until("they wait", lambda: self.metric("recast_upstream_queue_length") == 3)
+        server.connections[-1].tell([(MAX_CONCURRENT_STREAMS, 5)])
+        self.assertEqual([client.response().status for client in waiting], [200] * 3)
+        self.assertEqual(server.connection_count, 1)
+
+    def test_requests_go_to_the_address_that_takes_some(self):
+        full, other = self.server(settings=[(MAX_CONCURRENT_STREAMS, 0)]), self.server()
+        self.proxy(full, other, upstream="idle: 1m, queue: { timeout: 1m }")
+        self.assertEqual([self.send().status for _ in range(10)], [200] * 10)
+        self.assertEqual((full.connection_count <= 1, len(full.requests), len(other.requests)), (True, 0, 10))
+
     def test_a_limit_that_is_lowered_later(self):
         server = self.server()
         self.gather(server, 6)
@@ -223,6 +248,34 @@ class RefusedTests(HTTP2ServerTestCase):
                 self.assertEqual(len(server.requests), 2)
                 self.assertEqual(self.metric("recast_retries_total", result="refused"), 1)
                 self.assertEqual(self.metric("recast_retries_total"), 1)
+
+    def test_a_request_is_sent_again_over_the_one_connection_that_there_may_be(self):
+        """It has room for more streams. Nobody who comes behind it waits either."""
+        server, go_on = self.server(), threading.Event()
+        self.addCleanup(go_on.set)
+        failed = []
+
+        def script(exchange):
+            exchange.read_body()
+            path = exchange.received.target
+            if path == "/long":
+                go_on.wait(DEADLINE)
+            if path != "/long" and path not in failed:
+                failed.append(path)
+                return exchange.abort(REFUSED_STREAM) if path == "/refused" else exchange.answer(503)
+            exchange.answer(body=path.encode())
+
+        server.script = script
+        self.proxy(server, upstream="max_connections: 1, queue: { timeout: 1m }, health: { passive: { failures: 0 } }",
+                   routes='  - { name: plain, match: "/*", upstream: app, retry: { on: [503], attempts: 2 } }\n')
+        first = self.begin("GET", "/long")
+        server.wait_for(1)
+        self.assertEqual(self.outcome("POST", "/refused", b"abc"), (200, b"/refused"))
+        for method, path in (("GET", "/get"), ("PUT", "/put")):
+            self.assertEqual(self.outcome(method, path, b"abc" if method == "PUT" else None), (200, path.encode()))
+        go_on.set()
+        self.assertEqual(first.response().body, b"/long")
+        self.assertEqual(server.connection_count, 1)
 
     def test_who_is_refused_twice_is_told(self):
         server = self.server()

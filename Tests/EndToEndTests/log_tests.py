@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 from admin import Admin, admin_port
@@ -331,6 +332,26 @@ class StoppedReaderTests(unittest.TestCase):
             reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             self.addCleanup(os.close, reading)
             json.loads(os.read(reading, 1 << 20).split(b"\n")[0])
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(DEADLINE), 0)
+
+    def test_a_fifo_whose_reader_has_stopped_gives_way_to_a_file(self):
+        """What the thread waits for must not keep the log from being opened anew."""
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            path = os.path.join(folder, "log")
+            os.mkfifo(path)
+            process = self.serve(subprocess.DEVNULL, log=path)
+            self.use(400)
+            while self.dropped() == 0:
+                self.use(20)
+            os.unlink(path)
+            process.send_signal(signal.SIGUSR1)
+            deadline = time.monotonic() + DEADLINE
+            while not os.path.exists(path) or os.path.getsize(path) == 0:
+                self.assertLess(time.monotonic(), deadline)
+                self.use(20)
+            with open(path) as file:
+                json.loads(file.readline())
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(DEADLINE), 0)
 

@@ -204,6 +204,31 @@ class AddressTests(RecastTestCase):
         self.addCleanup(returned.end)
         self.wait_for("it gets requests", lambda: self.get(proxy).status == 200 and returned.seen)
 
+    def test_F20_a_retry_whose_other_address_is_dead_goes_back(self):
+        """The address that failed first is better than none."""
+        server = Upstream()
+        self.addCleanup(server.stop)
+        failed = set()
+
+        def script(exchange):
+            exchange.read_body()
+            path = exchange.received.target
+            if path in failed:
+                return exchange.answer(body=b"again")
+            failed.add(path)
+            return exchange.answer(503) if path.startswith("/status") else exchange.reset()
+
+        server.script = script
+        proxy = self.recast(
+            f"{{ address: [127.0.0.1:{server.port}, 127.0.0.1:{self.dead_port()}], health: {{ passive: {{ failures: 0 }} }} }}",
+            "  - { name: again, match: /*, upstream: app, retry: { on: [503, reset], attempts: 1 } }\n")
+        for number in range(10):
+            for kind in ("status", "reset"):
+                with Client(proxy.port) as client:
+                    client.request("PUT", f"/{kind}/{number}", b"x", "text/plain")
+                    response = client.response()
+                    self.assertEqual((response.status, response.body), (200, b"again"), kind)
+
     def test_the_log_says_which_address_gets_requests_all_the_same(self):
         for ports, outcome in ((1, "requests try it all the same"), (2, "it gets no requests for a while")):
             addresses = ", ".join(f"127.0.0.1:{self.dead_port()}" for _ in range(ports))
@@ -424,6 +449,8 @@ class NameTests(RecastTestCase):
                 response = self.get(proxy)
                 self.assertEqual((response.status, response.json["code"]), (503, "upstream_unresolved"))
                 self.assertLess(time.monotonic() - start, within + DEADLINE / 20)
+                self.wait_for("the warning", lambda: "can't be resolved" in proxy.error_text())  # noqa: B023
+                self.assertIn("it has no address", proxy.error_text())
                 names.addresses, names.manner = ["127.0.0.2"], "answers"
                 self.wait_for("an answer", lambda: self.get(proxy).status == 200)
 

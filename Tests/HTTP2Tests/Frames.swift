@@ -110,6 +110,8 @@ final class Recorder: ServerSessionOwner, HTTP2StreamHandler {
     /// Bytes of content that are taken before the stream is paused.
     var appetite = Int.max
     var closings: [Int32: Int] = [:]
+    /// Whether what waits of a stream is still wanted when both sides have said all.
+    var takesRest = true
     /// What is done with a request at once.
     var onRequest: (HTTP2Stream) -> Void = { _ in }
     var onDrained: (HTTP2Stream) -> Void = { _ in }
@@ -163,6 +165,7 @@ final class Recorder: ServerSessionOwner, HTTP2StreamHandler {
     func held(_ count: Int, on stream: HTTP2Stream) { most = max(most, count) }
 
     func contentEnded(_ stream: HTTP2Stream) { events.append("\(stream.id) ended") }
+    func takesRest(of stream: HTTP2Stream) -> Bool { takesRest }
     func drained(_ stream: HTTP2Stream) { onDrained(stream) }
 
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {

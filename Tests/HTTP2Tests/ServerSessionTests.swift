@@ -351,6 +351,91 @@ struct ServerSessionTests {
         #expect(recorder.content[3]?.count == 6)
     }
 
+    /// A session whose request was answered whole before its content was taken, and has come to its end.
+    private static func answered(takesRest: Bool) -> Recorder {
+        let recorder = Recorder()
+        recorder.takesRest = takesRest
+        recorder.onRequest = { stream in
+            stream.pause()
+            var lines = OutputBuffer()
+            stream.respond(200, &lines, hasContent: false)
+        }
+        var client = ClientBytes()
+        client.request(1)
+        client.data(1, [1, 2, 3])
+        client.data(1, [4, 5], ends: true)
+        #expect(recorder.read(client))
+        _ = recorder.sent()
+        return recorder
+    }
+
+    @Test("Content that waits when both sides have said all is still brought, and then its stream is over")
+    func restBehindTheEnd() {
+        let recorder = Self.answered(takesRest: true)
+        #expect(recorder.session.openStreams == 0)
+        #expect(recorder.content[1] == nil && recorder.closings[1] == nil)
+        recorder.appetite = 2
+        recorder.streams[1]?.resume()
+        #expect(recorder.content[1] == [1, 2] && recorder.closings[1] == nil)
+        // Also when the connection has gone meanwhile.
+        recorder.session.closeStreams()
+        recorder.appetite = .max
+        recorder.streams[1]?.resume()
+        #expect(recorder.content[1] == [1, 2, 3, 4, 5])
+        #expect(recorder.events.suffix(2) == ["1 ended", "1 closed 0"])
+        #expect(recorder.closings[1] == 1)
+    }
+
+    @Test("Content that waits when both sides have said all is dropped where nobody wants it")
+    func restThatNobodyWants() {
+        let unwanted = Self.answered(takesRest: false)
+        #expect(unwanted.content[1] == nil)
+        #expect(unwanted.events.last == "1 closed 0")
+        let dropped = Self.answered(takesRest: true)
+        dropped.streams[1]?.drop()
+        #expect(dropped.content[1] == nil)
+        #expect(dropped.events.last == "1 closed 0")
+        dropped.streams[1]?.resume()
+        #expect(dropped.content[1] == nil && dropped.closings[1] == 1)
+    }
+
+    @Test(
+        "A frame that waits for room is left out where its stream is closed, and all that is sent are whole frames",
+        arguments: [false, true])
+    func waitingFrame(_ isLast: Bool) {
+        let recorder = Recorder()
+        // Output that waits is bounded, and one frame of content more is asked for.
+        let size = HTTP2Session.highWatermark + (isLast ? 10 : 40_000)
+        recorder.onRequest = { stream in
+            var lines = OutputBuffer()
+            stream.respond(200, &lines, hasContent: true)
+            _ = stream.write([UInt8](repeating: 7, count: size).span)
+            stream.end(trailers: &lines)
+        }
+        var client = ClientBytes(settings: [(4, 1 << 20)])
+        client.frame(8, 0, 0, ClientBytes.four(1 << 20))
+        client.request(1, ends: true)
+        #expect(recorder.read(client))
+        var bytes: [UInt8] = []
+        recorder.session.write { output in
+            bytes += output.span.copied()
+            output.removeAll()
+            return false
+        }
+        recorder.session.terminate(.enhanceYourCalm)
+        recorder.session.closeStreams()
+        recorder.session.write { output in
+            bytes += output.span.copied()
+            output.removeAll()
+            return true
+        }
+        let frames = SentFrame.all(in: bytes)
+        #expect(frames.last?.type == 7 && frames.last?.number == HTTP2ErrorCode.enhanceYourCalm.rawValue)
+        let content = frames.filter { $0.type == 0 }
+        #expect(content.allSatisfy { $0.payload.allSatisfy { $0 == 7 } && $0.flags & 1 == 0 })
+        #expect(content.reduce(0) { $0 + $1.payload.count } < size)
+    }
+
     @Test("The last byte of content whose length was said comes with the stream's end", arguments: [1, 3, 1000])
     func lastByte(_ count: Int) {
         let recorder = Recorder()
@@ -964,6 +1049,9 @@ struct ServerSessionTests {
             for stream in recorder.streams.values where next(2) == 0 { stream.resume() }
             _ = recorder.sent()
             recorder.session.closeStreams()
+            // What waits of those that both sides have ended.
+            recorder.appetite = .max
+            for stream in recorder.streams.values { stream.resume() }
             #expect(recorder.closings.count == recorder.streams.count, "seed \(seed)")
             #expect(recorder.closings.values.allSatisfy { $0 == 1 }, "seed \(seed)")
         }

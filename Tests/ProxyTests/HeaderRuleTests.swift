@@ -175,10 +175,10 @@ import Transcoding
                 let head = try rig.response(to: client, .none)
                 #expect(head["Server"] == nil && head["Strict-Transport-Security"] != nil)
                 let lines = try rig.logLines()
-                #expect(
-                    lines.allSatisfy {
-                        $0["response_headers_dropped"] as? Int == 3 && $0["response_headers_set"] as? Int == 3
-                    })
+                #expect(lines.allSatisfy { $0["response_headers_set"] as? Int == 3 })
+                // To HEAD the type of what would be converted isn't there to be replaced.
+                let dropped = lines.map { $0["response_headers_dropped"] as? Int }
+                #expect(dropped == (route.responses.isEmpty ? [3, 3] : [3, 2]))
             }
         }
     }

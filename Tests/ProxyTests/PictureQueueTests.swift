@@ -19,6 +19,8 @@ struct PictureQueueTests {
         var share = WorkerShare()
         /// What came of the pictures, in the order it did.
         private(set) var ends: [String] = []
+        /// Called when one has come to its end.
+        var onEnd: (Rig) throws -> Void = { _ in }
         private let loop: EventLoop
         private let pool: ThreadPool
         private let gate = DispatchSemaphore(value: 0)
@@ -47,6 +49,7 @@ struct PictureQueueTests {
                 case .failure(let fault): ends.append("\(number) \(fault)")
                 }
                 loop.stop()
+                do { try onEnd(self) } catch { Issue.record(error) }
             }
             pictures.append(picture)
             return queue.add(picture, settings, share: share)
@@ -125,6 +128,30 @@ struct PictureQueueTests {
         rig.open()
         rig.run(until: 4)
         #expect(rig.memory.held == 0)
+    }
+
+    @Test("one that is added when another has come to its end, and finds no memory, hears so behind that")
+    func nested() throws {
+        let cost = try Self.cost()
+        let limit = cost.made + 3 * cost.waiting
+        let rig = try Rig(limit: limit)
+        try rig.add()
+        try rig.add()
+        var endsWhenTaken = 0
+        rig.onEnd = { rig in
+            guard rig.ends.count == 1 else { return }
+            // Others take all that there is.
+            rig.memory.force(limit, for: .request)
+            let admission = try rig.add()
+            #expect(admission == .taken)
+            endsWhenTaken = rig.ends.count
+        }
+        rig.open()
+        rig.run(until: 3)
+        #expect(endsWhenTaken == 1)
+        #expect(rig.ends == ["0 made", "1 memory", "2 memory"])
+        #expect(rig.pending == [0, 0] && rig.memory.held == limit)
+        rig.memory.give(limit, of: .request)
     }
 
     @Test("they are made in the order in which they came")

@@ -266,7 +266,8 @@ import Transcoding
                 try rig.upstream().send(
                     "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nContent-Length: \(length)\r\n\(fields)\r\n")
                 let response = try rig.response(to: client, .none)
-                #expect(response.status == 200 && response["Content-Type"] == type && response["X"] == "y")
+                #expect(response.status == 200 && response["X"] == "y")
+                #expect(response["Content-Type"] == (isConverted ? nil : type))
                 #expect(response["Content-Length"] == (isConverted ? nil : "\(length)"))
                 #expect(response["ETag"] == (isConverted ? "W/\"v\"" : "\"v\""))
                 #expect(response["Digest"] == (isConverted ? nil : "d"))

@@ -7,6 +7,15 @@
 
 typedef struct recast_http2 recast_http2;
 
+/* What became of a frame of content that was to be written. */
+typedef enum {
+    RECAST_HTTP2_WRITTEN,
+    /* It is to be asked for again later. */
+    RECAST_HTTP2_NO_ROOM,
+    /* Its stream is gone: it is left out. */
+    RECAST_HTTP2_NO_STREAM,
+} recast_http2_writing;
+
 /* What a session calls; `owner` is what recast_http2_make was given. Functions that return an int return 0, or another number: the
    connection has failed then. */
 typedef struct recast_http2_calls {
@@ -27,8 +36,8 @@ typedef struct recast_http2_calls {
     /* How many bytes of a stream's content may go into a frame of `most`: the frame's count, or -1: none for now. `is_last` says
        that the content ends there, `has_trailers` that trailers follow, which were submitted. */
     ptrdiff_t (*ready)(void *owner, int32_t stream, size_t most, bool *is_last, bool *has_trailers);
-    /* Writes a frame's head and so much of the stream's content. Returns false where it is to be asked again later. */
-    bool (*write)(void *owner, int32_t stream, const uint8_t *head, size_t head_count, size_t count);
+    /* Writes a frame's head and so much of the stream's content. */
+    recast_http2_writing (*write)(void *owner, int32_t stream, const uint8_t *head, size_t head_count, size_t count);
     /* A frame has been written. */
     void (*sent)(void *owner, int32_t stream, uint8_t type, uint8_t flags, uint32_t code);
     /* A frame can't be sent. */

@@ -15,7 +15,7 @@
 ///
 /// | upstream | means | next |
 /// |---|---|---|
-/// | `none` | not asked for: nothing is there to be sent | `connecting`, `gone` |
+/// | `none` | not asked for: nothing is there to be sent yet | `connecting`, `gone` |
 /// | `connecting` | a connection is made or waited for | `open`, `gone` |
 /// | `open` | a connection is the exchange's | `connecting` (the request is sent again), `gone` |
 /// | `gone` | given back, closed, or not needed | |
@@ -118,7 +118,7 @@ public struct ExchangeMachine: Equatable, Sendable {
         case contentGivenUp
         /// A connection is asked for; there may be one at once.
         case connecting
-        /// There is one: `atOnce` when it was idle, else after a wait.
+        /// There is one: `atOnce` where that was known inside of the call that asked, else after a wait, however short.
         case connected(atOnce: Bool)
         /// The upstream has room again; whether all that was written has gone out.
         case upstreamDrained(isEmpty: Bool)
@@ -224,7 +224,7 @@ public struct ExchangeMachine: Equatable, Sendable {
         case beginTunnel
         /// The rest of the content is read and dropped, for a short time.
         case awaitDiscard
-        /// The response is cut so that it can't look whole, and the exchange is over.
+        /// The response is cut so that it can't look whole, and the exchange is over: the driver gives up the upstream's connection, too.
         case cut
         /// The exchange is over, and the connection serves on.
         case endAndKeepAlive
@@ -441,7 +441,8 @@ public struct ExchangeMachine: Equatable, Sendable {
         case .connecting:
             return upstream == .none && response == .awaited && !pauses.contains(.memory)
                 && (request == .content || request == .ending)
-        case .connected: return upstream == .connecting && response == .awaited
+        // What was sent on another connection, and what waits, takes the way behind a wait.
+        case .connected(let atOnce): return upstream == .connecting && response == .awaited && !(atOnce && retries > 0)
         case .upstreamDrained, .upstreamFailed: return upstream == .open
         case .upstreamTimedOut: return upstream == .open && expectation != .asked
         case .requestWritten: return request == .ending && upstream == .open
@@ -492,6 +493,8 @@ public struct ExchangeMachine: Equatable, Sendable {
             return Actions.stopContentTimer.union(endIfOver())
         }
         request = .ending
+        // There was none: the client waits for no 100 any more, and the upstream's time is that for its response.
+        if expectation == .asked { expectation = .settled }
         return [.finishRequest, .stopContentTimer]
     }
 

@@ -168,8 +168,9 @@ extension Exchange {
         }
         if rate.response > 0 {
             responseThrottle = Throttle(loop: worker.loop, rate: rate.response) { [unowned self] in
-                // A client that is full says itself when it has room.
-                if downstream?.isFull != true, !holdsInput { upstream?.resume() }
+                // A client that is full says itself when it has room, and what is converted before it has any of it doesn't wait for that.
+                guard !holdsInput, machine.response == .buffering || downstream?.isFull != true else { return }
+                upstream?.resume()
             }
         }
         guard times.request > 0 else { return }

@@ -330,17 +330,18 @@ extension Exchange {
         guard let conversion else {
             let isOther = isHead && rule.mayBecomeProblem(head.status)
             return try beginResponse(
-                head, length: length, changes: isOther ? changes.union([.otherBytes, .weakTag]) : changes)
+                head, length: length, changes: isOther ? changes.union([.otherBytes, .otherType, .weakTag]) : changes)
         }
         if isHead {
-            // The answer to GET would have other content, of a length that can't be known (docs/rules.md F8).
+            // The answer to GET would have other content, of a length that can't be known (docs/rules.md F8), and of another type: with
+            // the same tag a cache would take what stands here for the type of the content that it has (RFC 9111 §4.3.5).
             let converts =
                 head.isConvertible(by: conversion) && route?.undoneCodings(of: head) != nil
                 && !Framing.declaresEmpty(head)
             guard converts else { return try beginResponse(head, length: length, changes: changes) }
             let vary: HeadChanges = codesConverted(conversion.plan.output) ? .variesByCoding : []
             return try beginResponse(
-                head, length: length, changes: changes.union([.otherBytes, .weakTag]).union(vary))
+                head, length: length, changes: changes.union([.otherBytes, .otherType, .weakTag]).union(vary))
         }
         try convert(rule, conversion, head, length: length, changes: changes, status: head.status)
     }

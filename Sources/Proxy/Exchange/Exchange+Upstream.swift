@@ -325,11 +325,13 @@ extension Exchange {
             try work()
         } catch {
             if case .tooLarge = error, let signing = route?.signing { throw .signedTooLarge(signing.limit) }
-            if error.isOfTheDisk, let (folder, failure) = worker.spools.lastFailure,
-                worker.spools.mayReport(at: worker.loop.now)
-            {
-                let reason = "\(error == .full ? "the disk is full" : "the disk failed") (\(failure))"
-                worker.logger.error("bodies can't be spooled for the upstream \(upstreamName) in \(folder): \(reason)")
+            if error.isOfTheDisk, let (folder, failure) = worker.spools.lastFailure {
+                worker.spools.forget(folder)
+                let reason = error == .full ? "the disk is full" : "the disk failed"
+                if worker.spools.mayReport("\(reason) \(folder)", at: worker.loop.now) {
+                    worker.logger.error(
+                        "bodies can't be spooled for the upstream \(upstreamName) in \(folder): \(reason) (\(failure))")
+                }
             }
             throw .spool(error, upstream: upstreamName)
         }

@@ -237,7 +237,7 @@ extension Exchange {
     ) {
         if case .failure(let failure) = result {
             pending.isUnfetched = true
-            if worker.spools.mayReport(at: worker.loop.now) {
+            if worker.spools.mayReport(location.host, at: worker.loop.now) {
                 worker.logger.warning("\(location.host) could not be asked for what a webhook names: \(failure)")
             }
         }

@@ -525,8 +525,10 @@ final class Exchange {
         downstream.exchangeEnded(end)
     }
 
-    /// Lets go of everything: what the request went on by forwards it, and nothing will be heard of the response.
+    /// Lets go of everything: what the request went on by forwards it, and nothing will be heard of the response. So a webhook counts
+    /// as taken: forgotten, anybody could send its bytes again.
     func processed() {
+        remembered = nil
         logEnd()
         releaseUpstream(reusable: false)
         downstream = nil

@@ -222,6 +222,9 @@ private final class LogWriter: Sendable {
         return count
     }
 
+    /// Milliseconds after which a writer that waits for its reader looks for what else is to be done.
+    private static let patience: Int32 = 500
+
     /// One write; waits where a pipe is non-blocking, by us or by another process, and full.
     private func put(_ text: Span<UInt8>, to descriptor: Int32) -> Int {
         while true {
@@ -235,7 +238,9 @@ private final class LogWriter: Sendable {
             case EAGAIN:
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 // SAFETY: one element, read and written during the call.
-                _ = unsafe poll(&request, 1, -1)
+                let isReady = unsafe poll(&request, 1, Self.patience) != 0
+                // A reader that has stopped must keep the file from being opened anew no more than the thread from its end.
+                if !isReady, state.withLock({ $0.mustReopen || $0.isEnding }) { return -1 }
             default: return written
             }
         }

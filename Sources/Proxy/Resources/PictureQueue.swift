@@ -69,35 +69,37 @@ final class PictureQueue {
 
     private func start() {
         while let next = waiting.first, running < next.atOnce {
-            guard next.charge.set(next.cost, from: memory) else {
-                // What runs gives some back.
-                if running > 0 { return }
-                waiting.removeFirst()
-                finish(next, .failure(.memory))
-                continue
-            }
+            let isPaid = next.charge.set(next.cost, from: memory)
+            // What runs gives some back.
+            guard isPaid || running == 0 else { return }
             waiting.removeFirst()
             running += 1
             number += 1
             begun[number] = next
-            run(next.work.job, number, threads: next.threads)
+            // Whoever has just added it doesn't wait for it yet.
+            if isPaid { run(next.work.job, number, threads: next.threads) } else { tell(number, .failure(.memory)) }
         }
+    }
+
+    /// Has the loop hear, in a later tick, what became of a picture.
+    private func tell(_ number: Int, _ result: Result<[UInt8], ImageFault>) {
+        let way = way
+        // SAFETY: this runs on the loop.
+        loop.inbox.post { unsafe way.queue?.made(number, result) }
     }
 
     /// Has the work done on a thread; what it gives comes back to the loop under its number.
     private func run(_ job: ImageJob, _ number: Int, threads: Int) {
         let inbox = loop.inbox
         let way = way
-        @Sendable func tell(_ result: Result<[UInt8], ImageFault>) {
-            // SAFETY: this runs on the loop.
-            inbox.post { unsafe way.queue?.made(number, result) }
-        }
         do throws(LoopError) {
             try pool.run(onOneOf: threads) {
-                tell(Result { () throws(ImageFault) in try job.run() })
+                let result = Result { () throws(ImageFault) in try job.run() }
+                // SAFETY: as in `tell`.
+                inbox.post { unsafe way.queue?.made(number, result) }
             }
         } catch {
-            tell(.failure(.memory))
+            tell(number, .failure(.memory))
         }
     }
 

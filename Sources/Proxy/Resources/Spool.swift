@@ -174,28 +174,37 @@ final class SpoolStore {
         self.memory = memory
     }
 
-    private var nextReport: UInt64 = 0
-    /// Nanoseconds between two lines about the disk: 10 s.
+    /// When the next line about a fault may follow, by what was reported.
+    private var nextReports: [String: UInt64] = [:]
+    /// Nanoseconds between two lines about one fault: 10 s.
     private static let reportGap: UInt64 = 10_000_000_000
 
-    /// Whether a fault of the disk is to be reported now, `now` being nanoseconds of the loop's clock.
-    func mayReport(at now: UInt64) -> Bool {
-        guard now >= nextReport else { return false }
-        nextReport = now + Self.reportGap
+    /// Whether a fault is to be reported now, `now` being nanoseconds of the loop's clock; `subject` says which one, as one of the
+    /// disk's in a folder.
+    func mayReport(_ subject: String, at now: UInt64) -> Bool {
+        guard now >= nextReports[subject] ?? 0 else { return false }
+        // Hosts are of what senders name; so many faults at once are told of anew.
+        if nextReports.count >= 100 { nextReports = [:] }
+        nextReports[subject] = now + Self.reportGap
         return true
     }
 
-    /// Folders in which a file could be made.
+    /// Folders in which a file could be made, until one fails.
     private var folders: Set<String> = []
 
-    /// Whether a body of about that length finds room: within its own bounds, within those of the process, and in a folder.
+    /// Whether a body of about that length finds room: within its own bounds, within those of the process, and in a folder, whose disk
+    /// must have as much again.
     func hasRoom(for count: Int, _ settings: SpoolSettings) -> Bool {
         guard count <= settings.most, count <= quota.limit - quota.used else { return false }
-        if folders.contains(settings.directory) { return true }
-        guard (try? TemporaryFile(in: settings.directory)) != nil else { return false }
-        folders.insert(settings.directory)
-        return true
+        if !folders.contains(settings.directory) {
+            guard (try? TemporaryFile(in: settings.directory)) != nil else { return false }
+            folders.insert(settings.directory)
+        }
+        return TemporaryFile.freeBytes(in: settings.directory) ?? 0 >= 2 * count
     }
+
+    /// A file of that folder has failed: whether another one can be made there is to be seen anew.
+    func forget(_ folder: String) { folders.remove(folder) }
 
     func count(_ fault: SpoolFault) {
         switch fault {

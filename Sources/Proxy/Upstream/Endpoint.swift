@@ -54,6 +54,9 @@ final class Endpoint {
         return nil
     }
 
+    /// Whether its server takes no requests of HTTP/2 for now (RFC 9113 §6.5.2): other connections would hear the same.
+    var takesNoStreams: Bool { !shared.isEmpty && shared.allSatisfy(\.takesNoStreams) }
+
     /// Connections that serve nobody.
     var idleCount: Int { idle.count + (shared.isEmpty ? 0 : shared.reduce(0) { $0 + ($1.isIdle ? 1 : 0) }) }
 

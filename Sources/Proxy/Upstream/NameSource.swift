@@ -25,9 +25,11 @@ final class NameSource {
     static let keepTime: UInt64 = 600 * 1_000_000_000
     /// The time of one look-up, longer than c-ares takes to ask twice.
     private static let lookUpTime: UInt64 = 5_000_000_000
-    /// After a failure it is tried again this soon, then twice as late each time, up to `slowestRetry`.
+    /// After a failure it is tried again this soon, then twice as late each time, up to `slowestRetry` and to the time after which a good
+    /// answer is asked for again; up to `slowestRetryForAny` while there is no address.
     private static let firstRetry: UInt64 = 1_000_000_000
     private static let slowestRetry: UInt64 = 15_000_000_000
+    private static let slowestRetryForAny: UInt64 = 2_000_000_000
 
     init(host: String, port: UInt16, pool: UpstreamPool, settings: ResolvingSettings) {
         self.host = host
@@ -63,7 +65,7 @@ final class NameSource {
     }
 
     private func succeeded(_ found: [SocketAddress], seconds: Int) {
-        if fault != nil, answeredAt != 0 { pool.tell(recovery: "the name \(host) is resolved again") }
+        if fault != nil { pool.tell(recovery: "the name \(host) is resolved again") }
         fault = nil
         failures = 0
         ttl = seconds
@@ -77,8 +79,10 @@ final class NameSource {
 
     private func failed(_ error: ResolveError) {
         let now = pool.loop.now
-        if fault == nil, !addresses.isEmpty {
-            pool.tell("the name \(host) can't be resolved (\(error)): its last addresses are used for up to 10 min")
+        if fault == nil {
+            let result =
+                addresses.isEmpty ? "it has no address" : "its last addresses are used for up to 10 min"
+            pool.tell("the name \(host) can't be resolved (\(error)): \(result)")
         }
         fault = error
         failures = min(failures + 1, 8)
@@ -86,7 +90,8 @@ final class NameSource {
             pool.tell("the name \(host) could not be resolved for 10 min: its addresses are given up")
             addresses = []
         }
-        timer.set(after: min(Self.firstRetry << (failures - 1), Self.slowestRetry))
+        let slowest = addresses.isEmpty ? Self.slowestRetryForAny : min(Self.slowestRetry, maximum)
+        timer.set(after: min(Self.firstRetry << (failures - 1), slowest))
         pool.sourceChanged()
     }
 }

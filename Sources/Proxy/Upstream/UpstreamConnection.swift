@@ -270,6 +270,8 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             if !exchange.offeredUpgrades.isEmpty { mayReuse = false }
         }
         phase = .body
+        // To ask what it has taken is a system call.
+        takenBefore = exchange == nil || exchange?.machine.request == .sent ? .max : stream.bytesTaken
         noteResponse(status)
         if isReused { endpoint.reuse.noteAnswer() }
         exchange?.respond(head, framing: framing)
@@ -377,7 +379,14 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             close()
         } else {
             guard let exchange else { return }
-            if phase == .body { return exchange.upstreamTimedOut(.upstreamGap) }
+            if phase == .body {
+                // Behind its response's head it may take the request first.
+                guard takenBefore != .max, stream.bytesTaken > takenBefore else {
+                    return exchange.upstreamTimedOut(.upstreamGap)
+                }
+                takenBefore = stream.bytesTaken
+                return timer.set(after: gap)
+            }
             // All that was awaited so far is a 100, which is advice.
             if exchange.machine.expectation == .asked { return exchange.continueRelayed() }
             if takenBefore != .max {

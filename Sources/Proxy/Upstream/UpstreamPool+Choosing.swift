@@ -8,6 +8,8 @@ extension UpstreamPool {
     /// again. When there is no other, the least unfit one is tried all the same, unless all of them are known to be dead:
     /// then a request would only wait for nothing (see `isDown`).
     ///
+    /// Fit ones whose server takes no requests of HTTP/2 for now come behind those that take some.
+    ///
     /// Nothing is noted of an address that is found: the sender says so by `noteSending`.
     /// - Parameters:
     ///   - tried: those that this request could not reach, or has been to.
@@ -19,6 +21,7 @@ extension UpstreamPool {
         let leastLoaded = takesLeastLoaded
         var best: Endpoint?
         var bestAt = 0
+        var full: Endpoint?
         var at = nextEndpoint
         for _ in 0..<count {
             at = at + 1 < count ? at + 1 : 0
@@ -28,6 +31,10 @@ extension UpstreamPool {
                 guard endpoint.mayProbe(loop.now) else { continue }
                 nextEndpoint = at
                 return endpoint
+            }
+            if speaksHTTP2, endpoint.takesNoStreams {
+                full = full ?? endpoint
+                continue
             }
             if !leastLoaded {
                 nextEndpoint = at
@@ -41,7 +48,7 @@ extension UpstreamPool {
             nextEndpoint = bestAt
             return best
         }
-        return fitOnly ? nil : leastUnfit(excluding: tried)
+        return full ?? (fitOnly ? nil : leastUnfit(excluding: tried))
     }
 
     /// Requests that may be on their way at once: as many as the settings say, or as there may be connections. Over those of HTTP/2

@@ -23,7 +23,9 @@ extension UpstreamPool: TickTask {
     func makeRoom() -> Bool {
         if connections < maxConnections { return true }
         if speaksHTTP2 {
-            for endpoint in endpoints { endpoint.shared.first(where: \.isIdle)?.close() }
+            for endpoint in endpoints where connections >= maxConnections {
+                endpoint.shared.first(where: \.isIdle)?.close()
+            }
             return connections < maxConnections
         }
         guard let endpoint = endpoints.max(by: { $0.idle.count < $1.idle.count }), let oldest = endpoint.idle.first
@@ -33,11 +35,18 @@ extension UpstreamPool: TickTask {
         return connections < maxConnections
     }
 
-    /// Whether one more request may have a connection made to `endpoint`, or use one that is being made.
+    /// Whether one more request may have a connection made to `endpoint`, or share one that is there or being made.
     func mayConnect(to endpoint: Endpoint) -> Bool {
         guard inFlight < maxRequests else { return false }
-        return endpoint.streamQueue?.isConnecting == true || makeRoom()
+        if speaksHTTP2 {
+            if endpoint.roomyConnection != nil || endpoint.streamQueue?.isConnecting == true { return true }
+            if endpoint.takesNoStreams { return false }
+        }
+        return makeRoom()
     }
+
+    /// The address for a request that waits: a fit one that it hasn't been to, else any that is worth a try.
+    func choose(for wait: UpstreamWait) -> Endpoint? { choose(excluding: wait.tried, fitOnly: true) ?? choose() }
 
     // MARK: The queue
 
@@ -65,10 +74,12 @@ extension UpstreamPool: TickTask {
         isDispatching = false
         while let wait = queue.first {
             guard inFlight < maxRequests else { return }
-            let endpoint = choose(excluding: wait.tried)
-            // One that isn't fit is to be tried: a connection to another address would not show how it is.
-            if let endpoint, !wait.mustBeFresh,
-                let connection = idleConnection(of: endpoint) ?? (endpoint.isHealthy ? anyIdle() : nil)
+            let endpoint = choose(for: wait)
+            // One that isn't fit is to be tried: a connection to another address would not show how it is. A connection of HTTP/2 that
+            // takes requests is as good as a new one.
+            if let endpoint, !wait.mustBeFresh || speaksHTTP2,
+                let connection = idleConnection(of: endpoint)
+                    ?? (endpoint.isHealthy ? anyIdle(excluding: wait.tried) : nil)
             {
                 queue.removeFirst()
                 if let endpoint = connection.destination { noteSending(to: endpoint) }
@@ -84,9 +95,9 @@ extension UpstreamPool: TickTask {
         }
     }
 
-    private func anyIdle() -> UpstreamSide? {
+    private func anyIdle(excluding tried: [Endpoint]) -> UpstreamSide? {
         guard connections >= maxConnections else { return nil }
-        for endpoint in endpoints where endpoint.isHealthy {
+        for endpoint in endpoints where endpoint.isHealthy && !tried.contains(where: { $0 === endpoint }) {
             if let connection = idleConnection(of: endpoint) { return connection }
         }
         return nil

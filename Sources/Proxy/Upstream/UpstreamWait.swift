@@ -22,10 +22,12 @@ final class UpstreamWait: TickTask {
 
     private var exchange: Exchange?
     private let pool: UpstreamPool
-    /// Whether an idle connection will not do: another one has just turned out to be dead.
+    /// Whether an idle connection of HTTP/1 will not do: another one has just turned out to be dead.
     let mustBeFresh: Bool
     /// Addresses that could not be reached, or that had the request before.
     private(set) var tried: [Endpoint] = []
+    /// Those of them that could not be reached: one that had the request before is better than none.
+    private var unreachable: [Endpoint] = []
     private var failures = 0
     private var state = State.pausing
     private var timer: Timer!
@@ -61,9 +63,7 @@ final class UpstreamWait: TickTask {
             return timer.set(after: pool.connectTime)
         }
         if pool.queue.isEmpty, pool.inFlight < pool.maxRequests {
-            guard let endpoint = pool.choose(excluding: tried, fitOnly: true) ?? pool.choose() else {
-                return fail(.unavailable)
-            }
+            guard let endpoint = pool.choose(for: self) else { return fail(.unavailable) }
             if pool.mayConnect(to: endpoint) { return connect(to: endpoint) }
         }
         guard pool.enqueue(self) else { return fail(.overloaded) }
@@ -109,8 +109,9 @@ final class UpstreamWait: TickTask {
         pool.ended(on: endpoint)
         failures += 1
         tried.append(endpoint)
-        if failures < Self.addressLimit, failure.mayBeAnotherAddress, let next = pool.choose(excluding: tried),
-            pool.mayConnect(to: next)
+        unreachable.append(endpoint)
+        if failures < Self.addressLimit, failure.mayBeAnotherAddress,
+            let next = pool.choose(excluding: tried) ?? pool.choose(excluding: unreachable), pool.mayConnect(to: next)
         {
             connect(to: next)
         } else {

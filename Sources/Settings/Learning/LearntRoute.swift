@@ -49,10 +49,19 @@ public struct LearntRoute: Sendable {
     /// Bytes of all of them, 4 MiB.
     public static let byteLimit = 4 * 1024 * 1024
 
-    /// Learns from the first bodies. What is proposed converts each of those that can be read; nil where none can.
+    /// Bodies of which none can be read.
+    public struct Unreadable: Error, Hashable {
+        /// How many can't, by the code of the error.
+        public let bodies: [String: Int]
+
+        public init(bodies: [String: Int]) { self.bodies = bodies }
+    }
+
+    /// Learns from the first bodies. What is proposed converts each of those that can be read.
     ///
     /// - Parameter output: what the route is to write.
-    public init?(from samples: [Sample], to output: BodyEncoding = .json) {
+    /// - Throws: `Unreadable` where none can.
+    public init(from samples: [Sample], to output: BodyEncoding = .json) throws(Unreadable) {
         var unreadable: [String: Int] = [:]
         var readable: [(sample: Sample, encoding: BodyEncoding)] = []
         var bytes = 0
@@ -65,7 +74,7 @@ public struct LearntRoute: Sendable {
                 unreadable[error.code, default: 0] += 1
             }
         }
-        guard !readable.isEmpty else { return nil }
+        guard !readable.isEmpty else { throw Unreadable(bodies: unreadable) }
         let encodings = BodyEncoding.allCases.filter { encoding in readable.contains { $0.encoding == encoding } }
         var names = FieldShapes()
         for (sample, encoding) in readable where encoding.isFlat { Self.collect(sample, encoding, nil, &names) }
@@ -108,17 +117,6 @@ public struct LearntRoute: Sendable {
         default: break
         }
         return BodyEncoding.form.mediaType
-    }
-
-    /// Why bodies can't be converted, by the code of the error.
-    public static func faults(of samples: [Sample], to output: BodyEncoding) -> [String: Int] {
-        var faults: [String: Int] = [:]
-        for sample in samples.prefix(sampleLimit) {
-            do throws(ConversionError) { _ = try encoding(sample, to: output) } catch {
-                faults[error.code, default: 0] += 1
-            }
-        }
-        return faults
     }
 
     // MARK: - What is seen

@@ -38,7 +38,10 @@ struct LimitSettings {
     private static let standards = keys.map { Limits()[keyPath: $0.limit] }
 
     /// What a route can limit, for those who look for it at the top of the file.
-    static var routeKeys: [String] { keys.map(\.name) + ["response", "signed"] }
+    static var routeKeys: [String] { keys.map(\.name) + RouteKey.allCases.map(\.rawValue) }
+
+    /// The keys of a route that are no limits of a conversion.
+    private enum RouteKey: String, CaseIterable { case response, decompressed, ratio, signed }
 
     private var values: [Sourced<Int>]
     /// Bytes of a converted response that are held: a route's, and no limit of the conversion itself.
@@ -65,10 +68,14 @@ struct LimitSettings {
                 }
         }
         if let standard = response {
-            response = section.size("response", standard: standard)
-            decompressed = section.size("decompressed", standard: decompressed)
-            ratio = section.count("ratio", standard: ratio, in: 1...1_000_000)
-            signed = section.size("signed", standard: signed)
+            for key in RouteKey.allCases {
+                switch key {
+                case .response: response = section.size(key.rawValue, standard: standard)
+                case .decompressed: decompressed = section.size(key.rawValue, standard: decompressed)
+                case .ratio: ratio = section.count(key.rawValue, standard: ratio, in: 1...1_000_000)
+                case .signed: signed = section.size(key.rawValue, standard: signed)
+                }
+            }
         }
         for key in ["request_line", "head", "field_line", "header_fields"] {
             section.refuse(key, "holds before a route is known: write it under \"limits\" at the top of the file")

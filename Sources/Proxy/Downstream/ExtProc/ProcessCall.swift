@@ -145,6 +145,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         finish(.ok)
     }
 
+    func takesRest(of stream: HTTP2Stream) -> Bool { !isOver }
+
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         isOver = true
         endExchange()

@@ -77,6 +77,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     @safe @exclusivity(unchecked) private var touched: [any HTTP2Call] = []
     /// Those whose response was whole in this tick, and some of it not sent yet.
     @safe @exclusivity(unchecked) private var ending: [HTTP2Downstream] = []
+    /// Those whose stream is over, with all said on both sides, while the upstream still gets some of the request. The client may have
+    /// left: the connection stays the worker's until they are done.
+    @safe @exclusivity(unchecked) private var unfinished: [HTTP2Downstream] = []
     var listIndex = 0
     var client: ClientKey?
 
@@ -157,6 +160,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     func began(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         noteRequest()
+        // To nghttp2 these are over: a client could have any number of them.
+        guard unfinished.count < limits.streams else { return stream.reset(.refusedStream) }
         if listener.settings.service == .externalProcessing { return beginCall(stream, head) }
         worker.http2Spares.take(stream, on: self).begin(&head)
     }
@@ -218,6 +223,20 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// Says that what is left of a whole response is to be sent. Mostly that is when the tick ends, and nothing is to be waited for.
     func noteEnding(_ downstream: HTTP2Downstream) { ending.append(downstream) }
 
+    /// Says that the stream of an exchange is over, which goes on: the upstream is still to get what the client has sent.
+    func noteUnfinished(_ downstream: HTTP2Downstream) { unfinished.append(downstream) }
+
+    /// One of those has come to its end.
+    func noteFinished(_ downstream: HTTP2Downstream) {
+        guard let index = unfinished.firstIndex(where: { $0 === downstream }) else { return }
+        unfinished.remove(at: index)
+        guard unfinished.isEmpty else { return }
+        if phase == .closed { worker.remove(self) } else { schedule() }
+    }
+
+    /// Whether requests are served.
+    private var isServing: Bool { session.openStreams > 0 || !unfinished.isEmpty }
+
     /// Brings a stream's content again when the tick ends.
     func resume(_ call: any HTTP2Call) {
         resuming.append(call)
@@ -228,14 +247,14 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     /// Sends, when the tick ends, what streams have said.
     func schedule() {
-        guard !isScheduled, phase != .closed else { return }
+        guard !isScheduled else { return }
         isScheduled = true
         worker.loop.afterTick(self)
     }
 
     func tickEnded() {
         isScheduled = false
-        guard phase != .closed else { return }
+        // Also behind the connection's end: what is unfinished goes on, and the others' objects are to be free for other requests.
         while let call = resuming.popLast() { call.resumeContent() }
         settleTouched()
         send()
@@ -286,7 +305,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             // Each has its own time: one may begin in the bytes that end another.
             if wait != .head || awaitedHead != session.headsBegun { arm(.head, worker.clientTimes.head) }
             awaitedHead = session.headsBegun
-        } else if session.openStreams > 0 {
+        } else if isServing {
             since = 0
             if wait != .write, wait != .sign, wait != .ping { arm(.sign, pingTime) }
         } else if wait != .request || awaitedBehind != session.requests {
@@ -323,7 +342,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// Sees that the client of a request is still there, when nothing has come for a while: the end of a connection that was lost on
     /// its way never comes. The client is asked once, and has to say something, or at least to take bytes.
     private func lookForSign(wasAsked: Bool) {
-        guard session.openStreams > 0 else { return setTimer() }
+        guard isServing else { return setTimer() }
         let now = worker.loop.now
         let quiet = now &- readAt
         guard quiet >= pingTime else { return arm(.sign, pingTime - quiet) }
@@ -359,7 +378,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         case .nothing: break
         case .request:
             // One that has come in this tick is served.
-            guard session.openStreams == 0, !session.isReadingHead else { return setTimer() }
+            guard !isServing, !session.isReadingHead else { return setTimer() }
             guard timeLeft == 0 else {
                 session.giveBackPages()
                 if resuming.isEmpty { resuming = [] }
@@ -423,17 +442,16 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         if wait != .linger { arm(.linger, Self.lingerTime) }
     }
 
-    /// Closes at once. With `reset` the client can't take what it has for complete.
+    /// Closes at once. With `reset` the client can't take what it has for complete. What is unfinished goes on without a client.
     private func close(reset: Bool = false) {
         guard phase != .closed else { return }
         phase = .closed
         disarm()
         session.closeStreams()
-        resuming.removeAll()
-        touched.removeAll()
         ending.removeAll()
         if reset { stream.abort() } else { stream.close() }
-        worker.remove(self)
+        if !resuming.isEmpty || !touched.isEmpty { schedule() }
+        if unfinished.isEmpty { worker.remove(self) }
     }
 
     func ended(_ stream: Stream) {
@@ -452,10 +470,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     // MARK: What the worker asks
 
-    var isIdle: Bool { phase == .open && session.openStreams == 0 }
+    var isIdle: Bool { phase == .open && !isServing }
 
     var rest: ConnectionRest {
-        guard phase == .open, session.openStreams == 0, !stream.holdsOutput else { return .none }
+        guard phase == .open, !isServing, !stream.holdsOutput else { return .none }
         return session.requests == 0 || session.isReadingHead ? .head(since: since) : .idle(since: since)
     }
 
@@ -463,6 +481,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         forEachCall { call in
             if let exchange = call.exchange { body(exchange) }
         }
+        for downstream in unfinished { if let exchange = downstream.exchange { body(exchange) } }
     }
 
     private func forEachCall(_ body: (any HTTP2Call) -> Void) {
@@ -472,8 +491,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     func closeIfIdle() {
+        guard phase == .open else { return }
         announceEnd()
-        if session.openStreams == 0 { arm(.notice, min(Self.noticeTime, worker.drainIdleTime)) }
+        if !isServing { arm(.notice, min(Self.noticeTime, worker.drainIdleTime)) }
     }
 
     func endByDrain() {
@@ -482,6 +502,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         write()
         stream.flush()
         close(reset: stream.queued > 0)
+        for downstream in unfinished { downstream.cutUnfinished() }
     }
 
     func closeIfQuiet() -> Bool {

@@ -33,6 +33,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     /// Whether the connection has it in a list, to bring content again.
     @safe @exclusivity(unchecked) private var isResuming = false
     @safe @exclusivity(unchecked) private var isClosed = false
+    /// Whether both sides have said all, and the exchange goes on: the upstream is still to get some of the request.
+    @safe @exclusivity(unchecked) private var isUnfinished = false
     /// The time for content, while it isn't set yet.
     @safe @exclusivity(unchecked) private var bodyTime: UInt64?
 
@@ -107,6 +109,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         self.exchange = nil
         exchange.abandon()
         worker.recycle(exchange)
+        noteFinished()
     }
 
     /// Has `settle` called when all that was read has been looked at.
@@ -176,14 +179,15 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         guard let exchange else { return }
         self.exchange = nil
         worker.recycle(exchange)
+        noteFinished()
         if wait == .body || wait == .discard { disarm() }
-        // What still comes is dropped, and its window given back.
-        stream.drop()
         // A reset at once would take the answer from the clients that send all before they read (docs/rules.md F13). Also where all
         // that was announced has come, and the client has not ended its stream.
         if !isClosed, !stream.isContentComplete { expectDiscard() }
         if stream.awaitsSending { connection.noteEnding(self) }
         connection.schedule()
+        // What still comes is dropped, and its window given back. Behind it this object may be another request's.
+        stream.drop()
     }
 
     /// Drops content of a request that was answered. Behind too much of it the client is told.
@@ -233,6 +237,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
             !response.length.isEmpty || response.length == .known(0) && exchange?.passesResponseTrailers == true
         let position = response.fields.write(head, into: &lines)
         addFields(&lines, position)
+        let added = lines.count
         switch response.length {
         case .asReceived:
             if let length = head.first(.contentLength) {
@@ -241,6 +246,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         case .known(let count): HeadWriter.field("Content-Length", decimal: count, into: &lines)
         case .none, .unknown: break
         }
+        if worker.keepsExchanges, let exchange, exchange.tap != nil { exchange.tapAnswer(lines, from: added) }
     }
 
     func answer(
@@ -299,8 +305,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     private func reset(_ code: HTTP2ErrorCode) {
         stream.reset(code)
         if let exchange { abandon(exchange) }
-        stream.drop()
         connection.schedule()
+        stream.drop()
     }
 
     // MARK: What the stream and the connection say
@@ -310,14 +316,42 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         exchange?.downstreamDrained()
     }
 
+    func takesRest(of stream: HTTP2Stream) -> Bool {
+        guard exchange != nil else { return false }
+        goOnAlone()
+        return true
+    }
+
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         disarm()
         isClosed = true
-        // Whole on both sides: what is left for the exchange to do needs no client.
-        guard let exchange, code != .noError else { return release() }
+        guard let exchange else { return release() }
+        guard code != .noError else { return goOnAlone() }
         exchange.clientGone()
         abandon(exchange)
         release()
+    }
+
+    /// Goes on without a client, which has all of its response and has sent all of its request.
+    private func goOnAlone() {
+        guard !isUnfinished else { return }
+        isUnfinished = true
+        disarm()
+        connection.noteUnfinished(self)
+    }
+
+    private func noteFinished() {
+        guard isUnfinished else { return }
+        isUnfinished = false
+        connection.noteFinished(self)
+    }
+
+    /// The grace time of a drain is over for one that goes on alone.
+    func cutUnfinished() {
+        guard let exchange else { return }
+        exchange.cutByDrain()
+        abandon(exchange)
+        stream.drop()
     }
 
     /// The client has ended its side of the connection.

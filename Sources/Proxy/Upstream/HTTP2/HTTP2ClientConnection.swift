@@ -91,6 +91,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
             && pool.loop.now < life.until
     }
 
+    /// Whether the server has said that it takes no request for now.
+    var takesNoStreams: Bool { phase == .open && session.peerStreams == 0 }
+
     /// Requests that are on their way.
     var streams: Int { session.openStreams + reserved }
 
@@ -127,8 +130,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         schedule()
     }
 
-    /// Says that a side got something: its exchange is told when all that was read has been looked at.
-    func noteTouched(_ side: HTTP2Upstream) { touched.append(side) }
+    /// Says that a side got something: its exchange is told when all that was read has been looked at. What a side had kept of a
+    /// response when the connection was closed it looks at by itself.
+    func noteTouched(_ side: HTTP2Upstream) { if phase != .closed { touched.append(side) } }
 
     /// A request that began at `time` got no answer in its own time: where nothing else has come since either, the server may be gone
     /// without a word, and requests that come are better off elsewhere.

@@ -44,7 +44,7 @@ final class StreamQueue: TickTask {
         defer { settle() }
         serve(madeIn: 0)
         guard attempt == nil, !waiting.isEmpty else { return }
-        guard pool.makeRoom() else {
+        guard !endpoint.takesNoStreams, pool.makeRoom() else {
             // They wait where those do whose upstream is at its limit.
             let waiting = waiting
             self.waiting = []
@@ -70,8 +70,8 @@ final class StreamQueue: TickTask {
                 pool.add(shared)
                 let mayServe = shared.hasRoom
                 serve(madeIn: connection.connectTime)
-                // One that takes no stream at all would be followed by others like it.
-                mayServe ? tickEnded() : fail(.overloaded)
+                // One over which no request may begin would be followed by others like it.
+                mayServe || shared.takesNoStreams ? tickEnded() : fail(.overloaded)
             case .failure(let error):
                 serve(madeIn: 0)
                 fail(error.failure)
