@@ -32,6 +32,9 @@ static const unsigned char bodies_js[] = {
 static const unsigned char readers_js[] = {
 #embed "page/readers.js"
 };
+static const unsigned char flags_js[] = {
+#embed "page/flags.js"
+};
 static const unsigned char fields_js[] = {
 #embed "page/fields.js"
 };
@@ -74,6 +77,7 @@ static const recast_console_file files[] = {
     FILE_OF("bodies.js", SCRIPT, bodies_js),
     FILE_OF("readers.js", SCRIPT, readers_js),
     FILE_OF("fields.js", SCRIPT, fields_js),
+    FILE_OF("flags.js", SCRIPT, flags_js),
     FILE_OF("replay.js", SCRIPT, replay_js),
     FILE_OF("routes.js", SCRIPT, routes_js),
     FILE_OF("try.js", SCRIPT, try_js),

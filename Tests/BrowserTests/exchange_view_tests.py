@@ -4,8 +4,9 @@ import shlex
 import subprocess
 import unittest
 
-from console_support import ConsoleTestCase, token_of
-from harness import FORM, JSON, Recast, free_port
+from console_support import ROUTES, ConsoleTestCase, token_of
+from harness import FORM, JSON, Client, Closed, Recast, free_port
+from lifecycle_support import reload
 
 BODY = "user_id=7&user[name]=Ada&tags[]=a&tags[]=b&internal=x&password=secret-word"
 
@@ -78,14 +79,74 @@ class ListTests(ConsoleTestCase):
         self.assertEqual(again.run("return [document.querySelector('[data-filter=route]').value, document.querySelector('[data-filter=status]').value]"),
                          ["orders", "2xx"])
 
-    def test_a_status_that_is_none_is_said(self):
+    def test_a_status_that_is_none_is_said_beside_the_field_and_the_list_goes_on(self):
+        self.send("GET", "/before-the-teapot")
         page = self.tab()
+        page.until_text("/before-the-teapot")
+        for wrong in ("teapot", "4x", "4xx,5xx"):
+            page.fill("[data-filter=status]", wrong)
+            page.until_text(f"“{wrong}” is no status")
+            self.assertEqual(page.run("const one = document.querySelector('[data-filter=status]');"
+                                      " return [one.ariaInvalid, document.getElementById(one.getAttribute('aria-describedby')).innerText]"),
+                             ["true", f"“{wrong}” is no status: write one as 404, or a class as 4xx"])
+            self.send("GET", f"/beside-{len(wrong)}")
+            page.until_text(f"/beside-{len(wrong)}")
+            self.assertIn("/before-the-teapot", page.text())
+            self.assertIn("Live", page.text())
+        page.fill("[data-filter=status]", "5XX")
+        page.until_text("No exchange passes the filter")
+        self.assertNotIn("is no status", page.text())
+        page.click("button", "Clear the filter")
+        page.until_text("/before-the-teapot")
+        # Who comes with a link that says none sees all, and why.
+        again = self.tab("exchanges?status=4x")
+        again.until_text("“4x” is no status")
+        again.until_text("/before-the-teapot")
+
+    def test_a_pause_holds_while_another_view_is_shown(self):
+        self.send("GET", "/before-the-views")
+        page = self.tab()
+        page.until_text("/before-the-views")
+        page.click("button", "Pause")
+        page.until_text("Paused")
+        page.click("nav a", "Routes")
+        page.until_found("main table.routes")
+        self.send("GET", "/between-the-views")
+        page.click("nav a", "Exchanges")
+        page.until_text("Show 1 new")
+        page.until_text("Paused")
+        self.assertIn("/before-the-views", page.text())
+        self.assertNotIn("/between-the-views", page.text())
+        page.click("button", "Go on")
+        page.until_text("/between-the-views")
         page.until_text("Live")
-        page.expected = ["400"]
-        page.fill("[data-filter=status]", "teapot")
-        page.until_text("Recast refused this")
-        page.fill("[data-filter=status]", "")
-        page.until_text("Live")
+
+    def test_an_answer_that_was_cut_looks_like_none(self):
+        self.upstream.script = lambda exchange: (
+            exchange.read_body(), exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), exchange.close())
+        with Client(self.recast.port) as client:
+            client.request("GET", "/cut-off")
+            self.assertRaises(Closed, client.response, "GET")
+        page = self.tab()
+        page.until_text("/cut-off")
+        status = "[...document.querySelectorAll('.list tbody tr')].find((row) => row.innerText.includes('/cut-off')).querySelector('.answer')"
+        self.assertEqual(page.run(f"return [{status}.querySelector('.status').className, {status}.textContent, {status}.querySelector('.code').title]"),
+                         ["status s5", "200 cut offUR", "the upstream closed or reset its connection too early"])
+        self.open_first(page, "/cut-off")
+        self.assertEqual(page.run("return document.querySelector('.problem').innerText"),
+                         "The answer was cut off: the upstream closed or reset its connection too early UR")
+        self.assertEqual(page.run("return document.querySelector('#exchange-title .status').className"), "status s5")
+
+    def test_a_request_whose_head_cant_be_read_has_a_name(self):
+        with Client(self.recast.port) as client:
+            client.send("GET /plain HTTP/1.1\r\nHost: a\r\nbad field: 1\r\n\r\n")
+            self.assertEqual(client.response("GET").status, 400)
+        page = self.tab()
+        self.open_first(page, "(unreadable request)")
+        self.assertIn("(unreadable request)", page.run("return document.querySelector('#exchange-title').innerText"))
+        self.assertIn("(unreadable request) 400", page.run("return document.title"))
+        self.assertEqual(page.run("return [...document.querySelectorAll('.tools button')].map((one) => [one.innerText, one.disabled])"),
+                         [["Replay", True], ["Edit and replay", True], ["Close", False]])
 
     def test_a_paused_list_stands_still_and_tells_what_waits(self):
         self.send("GET", "/before-the-pause")
@@ -303,6 +364,31 @@ class ExchangeTests(ConsoleTestCase):
         self.assertIn("Nothing was sent: form_conflict", page.text())
         self.assertIn("refused", page.run("return document.querySelector('.line.refused').innerText"))
 
+    def test_a_line_end_in_a_value_makes_no_pair(self):
+        self.send("POST", "/orders/14", "a=1%0Aadmin+%3D+true%0D%0A&b=2", FORM)
+        page = self.tab()
+        self.open_first(page, "/orders/14")
+        lines = page.run("return [...document.querySelectorAll('.exchange .side')][0].querySelector('.lines').innerText.split('\\n')")
+        self.assertEqual(lines, ["a = 1\\nadmin = true\\u000d\\n", "b = 2"])
+
+    def test_a_body_that_was_not_read_is_told_from_none(self):
+        with Client(self.recast.port) as client:
+            client.send("POST /photos HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 2000\r\n\r\n")
+            self.assertEqual(client.response("POST").status, 415)
+        page = self.tab()
+        self.open_first(page, "/photos")
+        self.assertIn("2 KiB announced, not read", page.run("return document.querySelector('.exchange .side').innerText"))
+
+    def test_what_frames_an_answer_is_not_said_to_be_missing(self):
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.send(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Own: 1\r\n\r\n3\r\nabc\r\n0\r\n\r\n"))
+        self.send("GET", "/framed")
+        page = self.tab()
+        self.open_first(page, "/framed")
+        sides = page.run("return [...document.querySelectorAll('.part ~ .part .side .head')].map((head) => head.innerText)")
+        self.assertIn("Transfer-Encoding: chunked", sides[0])
+        self.assertNotIn("not sent", sides[0])
+
     def test_a_place_in_a_body_is_marked(self):
         self.send("POST", "/to-form", '{"a": 1,\n"b" 2}', JSON)
         page = self.tab()
@@ -356,6 +442,90 @@ class ExchangeTests(ConsoleTestCase):
         page.press("Escape")
         page.until("document.activeElement.closest('tr') !== null")
         self.assertEqual(page.focused(), "a /and-back")
+
+
+class DownTests(ConsoleTestCase):
+    routes = ROUTES.replace("  - { name: rest", "  - { name: down, match: /down, upstream: down, request: form -> json }\n  - { name: rest")
+    further_upstreams = {"down": f"127.0.0.1:{free_port()}"}
+
+    def test_what_was_never_sent_is_said_so(self):
+        response = self.send("POST", "/down", "a=1&b=2", FORM)
+        self.assertEqual(response.status, 502)
+        page = self.tab()
+        self.open_first(page, "/down")
+        upstream = page.run("return [...document.querySelectorAll('.exchange .side')][1].innerText")
+        self.assertIn("Never sent: no connection to the upstream could be made", upstream)
+        self.assertIn("POST /down", upstream)
+        self.assertIn("2 values would have gone on, none was left out", page.text())
+        client = page.run("return [...document.querySelectorAll('.exchange .side')][0].innerText")
+        self.assertNotIn("not sent", client)
+
+    def test_what_was_refused_would_have_gone_on(self):
+        # The route reads it, and refuses the request for another reason: its body isn't whole.
+        self.send("POST", "/orders/40", "b=0&a=1&a[b]=2", FORM)
+        page = self.tab()
+        self.open_first(page, "/orders/40")
+        self.assertIn("Nothing was sent: form_conflict", page.text())
+        self.assertNotIn("went on", page.text())
+
+
+class CommandTests(ConsoleTestCase):
+    console = "{ entries: 50, body: 64KiB, mask: [password, token] }"
+
+    def test_a_body_that_is_no_argument_comes_as_a_file_and_masked_values_are_counted(self):
+        body = "'" * (31 * 1024)
+        self.send("POST", "/long", body, "text/plain", ["X-Token: of-a-client"])
+        page = self.tab()
+        self.open_first(page, "/long")
+        page.until_text("1 value is masked as ***")
+        page.run("window.saved = []; URL.createObjectURL = (blob) => { window.saved.push(blob); return 'about:blank#saved'; };"
+                 " HTMLAnchorElement.prototype.click = function () { window.saved.push(this.download); }")
+        page.click("button", "Download the body")
+        self.assertEqual(page.run("return [await window.saved[0].text(), window.saved[1]]"), [body, "body"])
+
+    def test_of_a_body_that_is_not_kept_the_command_says_so(self):
+        self.send("POST", "/longer", "x" * (65 * 1024), "text/plain")
+        self.send("POST", "/bytes", bytes(range(256)), "application/octet-stream")
+        page = self.tab()
+        for target, why in (("/longer", "is not kept whole"), ("/bytes", "is not shown here")):
+            self.open_first(page, target)
+            page.until_text(f"The body isn’t in the command, since it {why}")
+            self.assertNotIn("Download the body", page.text())
+            page.click("button", "Close")
+
+
+class ReloadTests(ConsoleTestCase):
+    def test_new_settings_of_the_console_reach_a_page_that_is_open(self):
+        self.send("POST", "/orders/30", "a=1", FORM)
+        page = self.tab()
+        self.open_first(page, "/orders/30")
+        with open(self.recast.config, encoding="utf-8") as file:
+            text = file.read()
+        with open(self.recast.config, "w", encoding="utf-8") as file:
+            file.write(text.replace("entries: 50", "entries: 40"))
+        reload(self.recast)
+        page.until_text("Each worker keeps its last 40 exchanges")
+        self.send("POST", "/orders/31", "a=2", FORM)
+        page.until_text("/orders/31")
+        # What is shown is the one that was opened, which is gone by now; no other one goes in its place.
+        count = len(self.upstream.requests)
+        page.expected = ["404"]
+        page.click("button", "Replay")
+        page.until_text("Recast no longer has this exchange, so it can’t be sent again.")
+        self.assertEqual(len(self.upstream.requests), count)
+        self.open_first(page, "/orders/31")
+        page.until("document.querySelector('#exchange-title').innerText.includes('/orders/31')")
+
+    def test_the_page_says_whose_request_it_means(self):
+        self.send("POST", "/orders/32", "a=1", FORM)
+        page = self.tab()
+        self.open_first(page, "/orders/32")
+        page.run("window.posted = []; const send = window.fetch; window.fetch = (path, members) => {"
+                 " if (members?.method === 'POST') window.posted.push(JSON.parse(members.body)); return send(path, members); }")
+        shown = page.run("return document.querySelector('.list tbody tr.open').dataset.request")
+        page.click("button", "Replay")
+        page.until_text("Replay of")
+        self.assertEqual(page.run("return window.posted.map((one) => one.request_id)"), [shown])
 
 
 class ReplayTests(ConsoleTestCase):

@@ -168,6 +168,38 @@ class TryTests(TryTestCase):
         page.hover(".result .side .line[data-entry='0']")
         page.until("document.querySelectorAll('.result .lit').length === 3")
 
+    def test_what_was_put_in_is_there_again_behind_another_view(self):
+        page = self.tab("try?route=orders")
+        page.until_text("It becomes application/json")
+        self.control(page, "Body", "user[name]=Grace&kept=1")
+        page.until("document.querySelector('.result').innerText.includes('Grace')")
+        page.click("nav a", "Routes")
+        page.until_found("main table.routes")
+        page.click("nav a", "Try it")
+        page.until("document.querySelector('.result')?.innerText.includes('Grace')")
+        found = page.run("return [...document.querySelectorAll('.trying label')].filter((label) => ['Route', 'Body'].includes(label.textContent))"
+                         ".map((label) => label.control.value)")
+        self.assertEqual(found, ["orders", "user[name]=Grace&kept=1"])
+        # A new route, too, with what was written by hand and hasn't been read.
+        page.click("label", "A new route")
+        self.control(page, "Name", "mine")
+        page.until(f"{DEFINITION}.value.includes('name: mine')")
+        page.click("nav a", "Routes")
+        page.until_found("main table.routes")
+        page.click("nav a", "Try it")
+        page.until(f"{DEFINITION}?.value.includes('name: mine')")
+        page.until("document.querySelector('.result').innerText.includes('Grace')")
+        page.expected = ["422"]
+        self.write(page, "request: [")
+        page.until_text("Edited by hand")
+        page.click("nav a", "Routes")
+        page.until_found("main table.routes")
+        page.click("nav a", "Try it")
+        page.until_text("Edited by hand")
+        self.assertEqual(self.definition(page), "request: [")
+        page.click("button", "Start over from the lists")
+        page.until(f"{DEFINITION}.value.includes('name: mine')")
+
     def test_an_address_that_changes_while_the_view_loads_is_heeded(self):
         page = self.tab("routes")
         page.until_found(".routes tbody tr")

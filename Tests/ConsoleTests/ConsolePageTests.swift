@@ -89,6 +89,16 @@ struct ConsolePageTests {
         for file in Self.files { #expect(!file.text.contains(word), "\(file.name): \(word)") }
     }
 
+    @Test("It has words for each flag of the access log")
+    func flags() throws {
+        let sources = Self.folder.deletingLastPathComponent().deletingLastPathComponent()
+        let file = sources.appendingPathComponent("Gateway/Refusals/EndReason.swift")
+        let known = try matches(#"case \w+ = "([A-Z]{2})""#, String(decoding: Data(contentsOf: file), as: UTF8.self))
+        let page = try #require(Self.files.first { $0.name == "flags.js" })
+        #expect(known.count > 20)
+        #expect(try matches(#"\n  ([A-Z]{2}): '"#, page.text).sorted() == known.sorted())
+    }
+
     @Test("Nothing stands inline: the policy forbids it")
     func inline() throws {
         let page = try #require(Self.files.first).text

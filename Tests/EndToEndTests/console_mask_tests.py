@@ -218,7 +218,7 @@ class ConsoleMaskTests(ConsoleTestCase):
             ({"edit": {"fields": [{"name": "Host", "value": 7}]}}, '"value" is a text'), ({"edit": {"body": {"a": 1}}}, '"body" is a text'),
             ({"edit": {"body": "x", "base64": "eA=="}}, "remove one"), ({"edit": {"method": 7}}, '"method" is a text'),
             ({"edit": {"target": ["/"]}}, '"target" is a text'), ({"edit": {"target": "/plain a"}}, "has a space"), ({"edit": {"base64": 1}}, '"base64" is a text'),
-            ({"id": 17}, '"id" is a text'), ({"id": None}, "which exchange?"), ({"zzz": 1}, "known are id, edit"),
+            ({"id": 17}, '"id" is a text'), ({"id": None}, "which exchange?"), ({"zzz": 1}, "known are id, request_id, edit"),
         ]:
             with self.subTest(change=change):
                 status, answer = self.console.post("/console/replay", {"id": first["id"], **change})

@@ -14,7 +14,7 @@ import unittest
 import reload_tests
 from admin import Admin, admin_port
 from admin_tests import Events
-from harness import DEADLINE, FORM, JSON, Client, ProxyTestCase, make_multipart
+from harness import DEADLINE, FORM, JSON, Client, Closed, ProxyTestCase, free_port, make_multipart
 from http2_client import HTTP2Client
 from lifecycle_support import reload, wait_until
 
@@ -80,10 +80,12 @@ ROUTES = """
   - { name: headers, match: { path: /headers }, upstream: app, headers: { request: { set: { X-Other: "${header.x-token}" } } } }
   - { name: plain, match: { path: "/plain*" }, upstream: app }
 """
+DOWN = '  - { name: down, match: { path: "/down*" }, upstream: down, request: form -> json }\n'
 
 
 class ConsoleTests(ConsoleTestCase):
-    routes = ROUTES
+    routes = ROUTES + DOWN
+    further_upstreams = {"down": f"127.0.0.1:{free_port()}"}
     workers = 2
 
     def test_an_exchange_is_shown_as_it_came_and_as_it_went_on(self):
@@ -126,6 +128,41 @@ class ConsoleTests(ConsoleTestCase):
         self.assertIn("multipart", shown["explanation_error"])
         self.assertIsNone(shown["response_explanation"])
         self.assertTrue(shown["replayable"])
+
+    def test_of_a_request_that_never_went_out_it_is_told(self):
+        response, shown = self.exchange("POST", "/down", b"a=1", FORM)
+        self.assertEqual(response.status, 502)
+        self.assertFalse(shown["upstream"]["sent"])
+        self.assertIn(shown["flag"], ("UF", "UH"))
+        self.assertTrue(shown["upstream"]["request"]["line"])
+        self.assertEqual(shown["upstream"]["request"]["body"]["size"], 0)
+        # One that went out, without an answer, did all the same.
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.close())
+        response, shown = self.exchange("POST", "/plain/closed", b"a=1", FORM)
+        self.assertEqual((response.status, shown["upstream"]["sent"]), (502, True))
+
+    def test_what_frames_an_answer_is_shown_as_it_was_sent(self):
+        def framing(shown, side):
+            return {field["name"].lower(): field["value"] for field in shown[side]["response"]["fields"]
+                    if field["name"].lower() in ("content-length", "transfer-encoding", "connection")}
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(200, b"12345"))
+        _, shown = self.exchange("GET", "/plain/sized")
+        self.assertEqual(framing(shown, "client").get("content-length"), "5")
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.send(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"))
+        response, shown = self.exchange("GET", "/plain/chunked")
+        self.assertEqual(response.body, b"abc")
+        self.assertEqual(framing(shown, "client").get("transfer-encoding"), "chunked")
+        # A client of HTTP/1.0 reads to the end of its connection.
+        with Client(self.recast.port) as client:
+            client.send("GET /plain/chunked HTTP/1.0\r\nHost: a\r\nX-Request-Id: framed-1\r\n\r\n")
+            client.response("GET")
+        self.assertEqual(framing(self.console.find("framed-1"), "client"), {"connection": "close"})
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(200, b"12345"))
+        with HTTP2Client(self.recast.port) as client:
+            stream = client.request("GET", "/plain/h2", [("x-request-id", "framed-2")])
+            self.assertEqual(client.response(stream).body, b"12345")
+        self.assertEqual(framing(self.console.find("framed-2"), "client"), {"content-length": "5"})
 
     def test_a_request_of_no_route_and_one_without_a_head_are_kept(self):
         response, shown = self.exchange("GET", "/nowhere")
@@ -176,6 +213,10 @@ class ConsoleTests(ConsoleTestCase):
         shown = shown["client"]["request"]["body"]
         self.assertEqual((shown["size"], shown["coding"], shown["masked"]), (len(body), "gzip", 1))
         self.assertEqual(json.loads(shown["text"]), {"token": "***", "a": "b" * 50})
+        # Where its fields went is told of what was in the coding.
+        _, shown = self.exchange("POST", "/orders", gzip.compress(b"user[name]=Ann&n=1"), FORM, ["Content-Encoding: gzip"])
+        self.assertIsNone(shown["explanation_error"])
+        self.assertEqual({entry["from"]: entry["to"] for entry in shown["explanation"]["sent"]}, {"user[name]": "user.name", "n": "n"})
         _, shown = self.exchange("POST", "/plain", b"\x00\xff", "application/octet-stream", ["Content-Encoding: unknown"])
         self.assertTrue(shown["client"]["request"]["body"]["hidden"])
 
@@ -238,13 +279,14 @@ class ConsoleTests(ConsoleTestCase):
         for query, holds in [
             ("?route=multipart", lambda each: each["route"] == "multipart"), ("?status=400", lambda each: each["status"] == 400),
             ("?status=4xx", lambda each: each["status"] // 100 == 4), ("?method=PUT", lambda each: each["method"] == "PUT"),
-            ("?code=no_route", lambda each: each["code"] == "no_route"), ("?route=orders&status=2xx&method=POST", lambda each: (
+            ("?method=put", lambda each: each["method"] == "PUT"), ("?method=PU", lambda each: False),
+            ("?code=no_route", lambda each: each["code"] == "no_route"), ("?code=Route", lambda each: "route" in (each["code"] or "")),
+            ("?code=bd", lambda each: each["flag"] == "BD" or "bd" in (each["code"] or "")), ("?route=orders&status=2xx&method=POST", lambda each: (
                 each["route"], each["status"] // 100, each["method"]) == ("orders", 2, "POST")),
         ]:
             with self.subTest(query=query):
                 found = self.console.list(query)
                 self.assertTrue(all(holds(each) for each in found))
-                # Two workers keep more than one list shows.
                 self.assertGreaterEqual(
                     {each["id"] for each in found}, {each["id"] for each in self.console.list() if holds(each)})
         for query in ("?status=abc", "?status=4xxx", "?status=1000", "?status=xx4"):
@@ -328,6 +370,34 @@ class ConsoleTests(ConsoleTestCase):
         status, answer = self.console.post("/console/replay", document)
         self.assertEqual(status, expected, answer)
         return answer
+
+    def test_an_answer_that_was_cut_is_found_by_its_flag(self):
+        self.upstream.script = lambda exchange: (
+            exchange.read_body(), exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), exchange.close())
+        with Client(self.recast.port) as client:
+            client.request("GET", "/plain/cut", fields=["X-Request-Id: cut-1"])
+            self.assertRaises(Closed, client.response, "GET")
+        shown = self.console.find("cut-1")
+        self.assertEqual((shown["status"], shown["flag"], shown["code"]), (200, "UR", None))
+        for text in ("UR", "ur", "u"):
+            self.assertIn(shown["id"], {each["id"] for each in self.console.list(f"?code={text}")}, text)
+        self.assertNotIn(shown["id"], {each["id"] for each in self.console.list("?code=urr")})
+
+    def test_of_an_id_that_is_another_request_nothing_is_sent_again(self):
+        _, first = self.exchange("POST", "/plain", b"a=1", FORM)
+        count = len(self.upstream.requests)
+        for edit in ({}, {"edit": {"body": "b"}}):
+            self.assertIn("another request", self.replay({"id": first["id"], "request_id": "of-another", **edit}, 409)["error"])
+        self.replay({"id": first["id"], "request_id": 1}, 400)
+        self.assertEqual(len(self.upstream.requests), count)
+        self.replay({"id": first["id"], "request_id": first["request_id"]})
+        self.replay({"id": first["id"], "request_id": None})
+        # One that holds a masked value goes by what is shown of it, too.
+        self.send("POST", "/plain", b"a=1", FORM, [f"X-Token: {CANARY}", f"X-Request-Id: of-{CANARY}"])
+        shown = self.console.find("of-***")
+        for request_id in ("of-***", f"of-{CANARY}"):
+            self.replay({"id": shown["id"], "request_id": request_id})
+        self.replay({"id": shown["id"], "request_id": "of-***x"}, 409)
 
     def test_a_replay_is_the_same_request_and_marked(self):
         _, first = self.exchange("POST", "/orders?token=abcdef", f"user[password]={CANARY}&n=1".encode(), FORM, ["X-Own: 1", "Authorization: Bearer x"])
@@ -472,6 +542,36 @@ class ConsoleTests(ConsoleTestCase):
         self.assertEqual((again.method, again.target, again.body), (sent.method, sent.target, sent.body))
         self.assertEqual(again.fields.get("x-quote"), sent.fields.get("x-quote"))
 
+    def test_the_command_asks_recast_whatever_host_was_asked_for(self):
+        _, first = self.exchange("POST", "/plain/host", b"a=1", FORM, ["X-Token: geheimer"])
+        self.assertEqual(first["curl_masked"], 1)
+        with Client(self.recast.port) as client:
+            client.request("GET", "/plain/host", fields=["X-Request-Id: host-1"], host="shop.example")
+            client.response("GET")
+        first = self.console.find("host-1")
+        self.assertEqual(first["curl_masked"], 0)
+        count = len(self.upstream.requests)
+        subprocess.run(["sh", "-c", first["curl"]], check=True, capture_output=True, timeout=DEADLINE)
+        again = self.upstream.wait_for(count + 1)[count]
+        self.assertEqual((again.target, again.fields.get("host")), ("/plain/host", self.upstream.requests[count - 1].fields.get("host")))
+        self.assertIn("'Host: shop.example'", first["curl"])
+
+    def test_the_command_of_a_request_of_http2_is_one_of_http2(self):
+        with HTTP2Client(self.recast.port) as client:
+            stream = client.request("POST", "/plain/h2", [("x-request-id", "h2-command"), ("content-type", "text/plain")], b"abc")
+            self.assertEqual(client.response(stream).status, 200)
+        command = self.console.find("h2-command")["curl"]
+        subprocess.run(["sh", "-c", command.replace("h2-command", "h2-copied")], check=True, capture_output=True, timeout=DEADLINE)
+        again = self.console.find("h2-copied")
+        self.assertEqual((again["protocol"], again["client"]["request"]["body"]["text"]), ("HTTP/2.0", "abc"))
+
+    def test_the_command_of_a_body_with_a_coding_sends_it_without(self):
+        _, first = self.exchange("POST", "/plain/coded", gzip.compress(b"a=1&b=2"), FORM, ["Content-Encoding: gzip"])
+        command = first["curl"].replace(first["request_id"], "coded-copied")
+        subprocess.run(["sh", "-c", command], check=True, capture_output=True, timeout=DEADLINE)
+        again = self.console.find("coded-copied")["client"]["request"]["body"]
+        self.assertEqual((again["text"], again["coding"]), ("a=1&b=2", None))
+
     def test_the_command_is_the_same_request_also_where_curl_would_add_to_it(self):
         for number, (method, target, body) in enumerate((
             ("HEAD", "/plain/head", None), ("GET", "/plain/bare", None), ("POST", "/plain/untyped", "a=1"), ("OPTIONS", "*", None),
@@ -527,6 +627,22 @@ class FewEntriesTests(ConsoleTestCase):
         for client in clients:
             self.assertEqual(client.response("GET").status, 200)
         wait_until("they are kept", lambda: len(self.console.list()) == 3)
+
+
+class WorkersTests(ConsoleTestCase):
+    routes = ROUTES
+    workers = 3
+    console_settings = "{ entries: 2 }"
+
+    def test_a_list_shows_what_all_workers_keep(self):
+        document = self.console.json("/console/exchanges")
+        self.assertEqual([document[name] for name in ("entries", "workers", "limit", "truncated")], [2, 3, 6, False])
+        # Each connection is a worker's: so many that each of the workers has had some.
+        for number in range(60):
+            self.send("GET", f"/plain/{number}")
+        wait_until("each worker keeps two", lambda: len(self.console.list()) == 6)
+        self.assertEqual({each["id"].split("-")[0] for each in self.console.list()}, {"0", "1", "2"})
+        self.assertFalse(self.console.json("/console/exchanges")["truncated"])
 
 
 class NoMaskTests(ConsoleTestCase):
@@ -617,9 +733,24 @@ class ConsoleReloadTests(reload_tests.ReloadTestCase):
         self.write(on + "\n")
         reload(recast)
         self.assertEqual(len(console.list()), 1)
+        first, = console.list()
+        events = Events(port, "/console/exchanges", fields=[f"Authorization: Bearer {console.token}"])
+        self.addCleanup(events.close)
+        self.assertEqual(events.next()[1]["entries"], 200)
+        told = []
+        reader = threading.Thread(target=lambda: told.append(events.next()), daemon=True)
+        reader.start()
         self.write(on.replace("console: on", "console: { entries: 5 }"))
         reload(recast)
         self.assertEqual(console.list(), [])
+        # Who follows it begins anew, and no id stands for another exchange than before.
+        reader.join(DEADLINE)
+        self.assertEqual(told, [None])
+        self.assertEqual(self.status("/plain"), 200)
+        wait_until("it is kept", lambda: len(console.list()) == 1)
+        self.assertNotEqual(console.list()[0]["id"], first["id"])
+        self.assertEqual(console.ask("GET", f"/console/exchange?id={first['id']}")[0], 404)
+        self.assertEqual(console.post("/console/replay", {"id": first["id"], "request_id": first["request_id"]})[0], 404)
         self.write(self.text)
         reload(recast)
         self.assertEqual(console.ask("GET", "/console/exchanges")[0], 404)

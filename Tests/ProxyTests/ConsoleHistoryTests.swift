@@ -199,6 +199,67 @@ import Testing
         #expect(news.missed == 2)
     }
 
+    private func selection(_ query: String) throws -> ExchangeSelection {
+        var head = MessageHead()
+        var parser = RequestParser()
+        let text = Array("GET /console/exchanges\(query) HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        _ = try parser.parse(text.span, into: &head)
+        var fault = ""
+        return try #require(ExchangeSelection(AdminRequest(head, body: []), fault: &fault))
+    }
+
+    /// Has one request of a path answered.
+    private func serve(_ rig: ProxyRig, number: Int, answer: String) throws {
+        let client = try rig.connect(sending: "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        _ = try rig.request(on: number)
+        rig.upstreams[number].send(answer)
+        #expect(try rig.response(to: client).status == 200)
+        rig.settle()
+    }
+
+    private static let whole = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"
+
+    @Test("numbers go on where those of the history before end: none stands for two exchanges")
+    func numbersGoOn() throws {
+        let console: (inout ProxySettings) -> Void = { $0.admin.console = ConsoleSettings() }
+        try withRig([forward("/a")], configure: console) { rig in
+            try serve(rig, number: 0, answer: Self.whole)
+            try rig.until("it is kept") { rig.worker.history.next == 2 }
+            var settings = rig.settings
+            settings.admin.console?.entries = 7
+            try rig.worker.adopt(settings)
+            let forgotten = rig.worker.history.find(1)
+            #expect(forgotten == nil)
+            try serve(rig, number: 1, answer: Self.whole)
+            try rig.until("it is kept") { rig.worker.history.next == 3 }
+            let found = rig.worker.history.find(2)
+            #expect(found?.facts.number == 2)
+            // Also where there was none for a while.
+            settings.admin.console = nil
+            try rig.worker.adopt(settings)
+            settings.admin.console = ConsoleSettings()
+            try rig.worker.adopt(settings)
+            let next = rig.worker.history.next
+            #expect(next == 3)
+        }
+    }
+
+    @Test(
+        "exchanges are picked by method and by a part of a code, in whatever case",
+        arguments: [
+            ("", true), ("?method=GET", true), ("?method=get", true), ("?method=GE", false), ("?method=GETS", false),
+            ("?method=POST", false), ("?code=upstream_timeout", true), ("?code=TIMEOUT", true), ("?code=m_t", true),
+            ("?code=U", true), ("?code=upstream_timeouts", false), ("?code=none", false),
+            ("?code=none&method=GET", false), ("?code=timeout&method=get", true), ("?code=timeout&method=put", false),
+        ])
+    func picking(query: String, isPicked: Bool) throws {
+        let tap = ExchangeTap(limit: 100, generation: 0)
+        let head = Array("GET /a HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        tap.fromClient.keep(head: head.span)
+        tap.code = "upstream_timeout"
+        #expect(try selection(query).holds(tap) == isPicked)
+    }
+
     @Test("what ended since the last look and is more than is shown is counted", arguments: [1, 3, 4, 5, 9])
     func beyondLimit(limit: Int) throws {
         let console: (inout ProxySettings) -> Void = { $0.admin.console = ConsoleSettings() }
@@ -211,11 +272,7 @@ import Testing
             }
             rig.settle()
             try rig.until("they are kept") { rig.worker.history.next == 6 }
-            var head = MessageHead()
-            var parser = RequestParser()
-            _ = try parser.parse(Array("GET /console/exchanges HTTP/1.1\r\nHost: a\r\n\r\n".utf8).span, into: &head)
-            var fault = ""
-            let all = try #require(ExchangeSelection(AdminRequest(head, body: []), fault: &fault))
+            let all = try selection("")
             let number = rig.worker.share.number
             // Known up to the first: four are new.
             let news = rig.worker.exchanges(all, since: [number: 2], limit: limit)

@@ -60,12 +60,13 @@ function jsonView(text, marks, refused) {
   ];
 }
 
+// Each pair is a line: a line end in a value is written as \n, so that what stands behind it isn't taken for another pair.
 function formView(text, marks, refused) {
   const pairs = formPairs(text);
   return [
     h('ol', { class: 'lines' }, pairs.slice(0, mostLines).map(({ name, value }) => row(name, marks, refused,
       data(name, { class: 'key' }), value === null ? h('span', { class: 'word' }, ' (no value)') : [h('span', { class: 'sign' }, ' = '),
-        h('bdi', { class: 'text' }, visible(value))]))),
+        h('bdi', { class: 'text' }, line(value))]))),
     pairs.length > mostLines && hint(`${plural(pairs.length - mostLines, 'more pair')}: see Raw`),
   ];
 }
@@ -137,12 +138,14 @@ export function offsetView(bytes, offset) {
 export const bytesOf = (body) => (body.base64 === null || body.base64 === undefined
   ? new TextEncoder().encode(body.text ?? '') : fromBase64(body.base64));
 
-// A body as the contract has it, with the Content-Type that it came with. `marks` and `refused` tell of its fields.
-export function bodyView(body, ownType, { marks = null, refused = null, offset = null } = {}) {
-  if (!body || body.size === 0) return hint('No body');
+// A body as the contract has it, with the Content-Type that it came with. `marks` and `refused` tell of its fields, `announced` how long
+// its head says that it is.
+export function bodyView(body, ownType, { marks = null, refused = null, offset = null, announced = 0 } = {}) {
+  if (!body || body.size === 0) return hint(announced > 0 ? `${size(announced)} announced, not read` : 'No body');
   const contentType = ownType ?? body.type ?? null;
   const facts = [
-    size(body.size), body.encoding, body.coding && `was in ${line(body.coding)}`,
+    announced > body.size ? `${size(body.size)} of ${size(announced)} announced` : size(body.size),
+    body.encoding, body.coding && `was in ${line(body.coding)}`,
     !body.whole && `the first ${size(body.kept)} are kept`,
     body.masked > 0 && `${plural(body.masked, 'value')} masked as ***`,
   ].filter(Boolean);

@@ -64,8 +64,11 @@ export function clock(text) {
 // A quiet text.
 export const hint = (...text) => h('p', { class: 'hint' }, ...text);
 
-// What class of status it is: 4 of 422.
-export const statusClass = (status) => `status s${Math.floor((status ?? 0) / 100)}`;
+// What class of status it is: 4 of 422. An answer that was cut is a failure, whatever its status says.
+export const statusClass = (status, wasCut = false) => `status s${wasCut ? 5 : Math.floor((status ?? 0) / 100)}`;
+
+// How a request is called whose head could not be read.
+export const unreadable = '(unreadable request)';
 
 export function empty(title, ...more) {
   return h('div', { class: 'empty' }, h('h2', {}, title), ...more);

@@ -7,8 +7,9 @@ const mostRows = 500;
 const unruled = (entry) => (entry.from === entry.to ? 'unchanged' : 'spelled as the output writes it');
 
 // The table of an explanation. Its rows have the numbers that `Marks` gives to those of the bodies. `change` gives, for an entry, what a
-// row that is opened holds: controls that change what becomes of the field; null where nothing can.
-export function fieldsTable(explanation, refused = null, change = null) {
+// row that is opened holds: controls that change what becomes of the field; null where nothing can. `wasSent` is whether the values went
+// to anybody.
+export function fieldsTable(explanation, refused = null, change = null, wasSent = true) {
   if (!explanation) return null;
   const entries = [...explanation.sent, ...explanation.removed];
   const names = [change ? 'From: choose a field to change it' : 'From', 'To', 'Why'];
@@ -27,10 +28,11 @@ export function fieldsTable(explanation, refused = null, change = null) {
     return row;
   });
   const left = explanation.removed.length;
+  const went = wasSent ? 'went on' : 'would have gone on';
   return h('section', { class: 'fields' },
     h('h3', {}, 'What became of each field'),
     entries.length === 0 ? hint('Nothing came in') : [
-      hint(`${plural(explanation.sent.length, 'value')} went on, ${left === 0 ? 'none was' : `${plural(left, 'was', 'were')}`} left out`),
+      hint(`${plural(explanation.sent.length, 'value')} ${went}, ${left === 0 ? 'none was' : `${plural(left, 'was', 'were')}`} left out`),
       h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Fields' }, h('table', {}, head, h('tbody', {}, rows))),
       entries.length > mostRows && hint(`${plural(entries.length - mostRows, 'more value')}, which recast explain prints`),
     ],
@@ -84,6 +86,9 @@ export function linkFields(root) {
   });
 }
 
+// Of one connection or of how content is framed on it: each side has its own, so that none is missing on the other one.
+const framing = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'te', 'trailer', 'upgrade']);
+
 // Field lines of a head, each with what the other side makes of it: only here, or with another value.
 export function headFields(message, other, words) {
   if (!message) return null;
@@ -92,7 +97,8 @@ export function headFields(message, other, words) {
   for (const field of other?.fields ?? []) values.set(key(field), [...(values.get(key(field)) ?? []), field.value]);
   return h('ul', { class: 'head' }, h('li', { class: 'first' }, data(message.line)), message.fields.map((field) => {
     const there = values.get(key(field));
-    const change = !other ? null : !there ? words[0] : there.includes(field.value) ? null : words[1];
+    const alone = words[0] === 'not sent' && framing.has(key(field)) ? null : words[0];
+    const change = !other ? null : !there ? alone : there.includes(field.value) ? null : words[1];
     return h('li', { class: change ? `differs ${change === words[1] ? 'changed' : 'alone'}` : '' },
       data(field.name, { class: 'key' }), ': ', field.masked ? h('span', { class: 'masked' }, '***') : h('bdi', {}, line(field.value)),
       field.masked && h('span', { class: 'tag' }, 'masked'),

@@ -1,25 +1,36 @@
 // The first view: exchanges as they come, and one of them.
 import { follow, get, listenOrigin } from './api.js';
-import { clock, command, count, data, duration, empty, h, labelled, later, line, plural, select, size, statusClass, unseen } from './dom.js';
+import {
+  clock, command, count, data, duration, empty, h, labelled, later, line, plural, select, size, statusClass, unreadable, unseen,
+} from './dom.js';
 import { load, makeDetail } from './detail.js';
+import { flagWords, isCut } from './flags.js';
 
 const columns = [
   ['Time', 'time'], ['Method', 'method'], ['Target', 'target'], ['Route', 'route'], ['Status', 'answer'], ['Took', 'took'], ['Size', 'sizes'],
 ];
 const filters = ['route', 'status', 'code', 'method', 'text'];
 
+// A status, or a class of them.
+const isStatus = (text) => /^([1-9]xx|\d{1,3})$/i.test(text);
+
+// A list that was told to pause, while another view is shown: it stands still until it is told to go on.
+let standing = null;
+
 export function showExchanges(main, query, setLink) {
   let asked = query;
-  let items = []; // Newest first, at most as many as Recast keeps.
+  let items = []; // Newest first, at most as many as Recast shows.
   let waiting = []; // Those that came while nothing may move.
   let waitingCount = 0;
-  let paused = false;
+  let paused = standing !== null;
   let most = 200;
+  let truncated = false; // Whether more are kept than are in `items`.
   let missed = 0;
   let known = null; // The document that events begin with.
   let following = null;
   let followed = null;
   let listed = null; // What was followed when `items` came.
+  if (standing) ({ items, waiting, waitingCount, most, truncated, missed, known, listed } = standing);
   let opened = null; // The id of the exchange that is shown.
   let loading = null;
   let isPressed = false;
@@ -40,7 +51,8 @@ export function showExchanges(main, query, setLink) {
   // Filters. What is typed is asked for when the typing pauses.
   const change = later(250, () => {
     const typed = [...filterForm.querySelectorAll('input')].map((one) => [one.dataset.filter, one.value.trim()]);
-    const next = address(Object.fromEntries(typed));
+    // While a status is wrong the list stays that of the one before.
+    const next = address(Object.fromEntries(typed.filter(([name]) => name !== 'status' || !isWrongStatus())));
     history.replaceState(null, '', next);
     update(new URLSearchParams(next.split('?')[1] ?? ''));
   });
@@ -51,23 +63,32 @@ export function showExchanges(main, query, setLink) {
   const options = (id, values) => h('datalist', { id }, values.map((value) => h('option', { value })));
   const routeChoice = select([['', 'any']], '', (value) => set({ route: value }), { 'data-filter': 'route' });
   const codes = options('codes', []);
+  const status = field('status', 'statuses', { placeholder: '4xx, 422', size: '8', 'aria-describedby': 'status-fault' });
+  const statusFault = h('p', { class: 'fault', id: 'status-fault', role: 'alert' });
   const filterForm = h('form', { class: 'filters', role: 'search', 'aria-label': 'Exchanges', onsubmit: (event) => event.preventDefault() },
     labelled('Route', routeChoice),
-    labelled('Status', field('status', 'statuses', { placeholder: '4xx, 422', size: '8' })), options('statuses', ['2xx', '3xx', '4xx', '5xx']),
-    labelled('Code', field('code', 'codes', { placeholder: 'json_syntax', size: '10' })), codes,
+    labelled('Status', status), options('statuses', ['2xx', '3xx', '4xx', '5xx']), statusFault,
+    labelled('Code', field('code', 'codes', { placeholder: 'json_syntax, UR', size: '12' })), codes,
     labelled('Method', field('method', 'methods', { placeholder: 'POST', size: '6' })), options('methods', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
     labelled('Text', field('text', null, { type: 'search', placeholder: 'target, host, id', size: '12' })));
   const clear = h('button', { type: 'button', class: 'small', hidden: true,
-    onclick: () => set(Object.fromEntries(filters.map((name) => [name, null]))) }, 'Clear the filter');
+    onclick: () => {
+      status.value = '';
+      set(Object.fromEntries(filters.map((name) => [name, null])));
+    } }, 'Clear the filter');
 
-  const pause = h('button', { type: 'button', class: 'small', 'aria-pressed': 'false', onclick: () => {
-    paused = !paused;
+  const drawPause = () => {
     pause.setAttribute('aria-pressed', String(paused));
     pause.textContent = paused ? 'Go on' : 'Pause';
+  };
+  const pause = h('button', { type: 'button', class: 'small', onclick: () => {
+    paused = !paused;
+    drawPause();
     setLink(paused ? 'paused' : 'live');
     if (!paused) release();
     else render();
-  } }, 'Pause');
+  } });
+  drawPause();
   const news = h('button', { type: 'button', class: 'small news', hidden: true, onclick: () => {
     release();
     draw();
@@ -101,14 +122,15 @@ export function showExchanges(main, query, setLink) {
 
   function makeRow(item) {
     const failed = item.code ?? item.flag;
+    const wasCut = isCut(item);
     return h('tr', { data: { id: item.id, request: item.request_id } },
       h('td', { class: 'time' }, h('time', { datetime: item.at }, clock(item.at))),
       h('td', { class: 'method' }, line(item.method)),
       h('td', { class: 'target' }, h('a', { href: address({ id: item.id }), tabindex: '-1', title: line(item.target) },
-        item.replay_of && h('span', { class: 'tag' }, 'replay'), data(item.target))),
+        item.replay_of && h('span', { class: 'tag' }, 'replay'), data(item.target || unreadable))),
       h('td', { class: 'route' }, item.route === null ? '–' : line(item.route)),
-      h('td', { class: 'answer' }, h('span', { class: statusClass(item.status) }, String(item.status)),
-        failed && h('span', { class: 'code' }, line(failed))),
+      h('td', { class: 'answer' }, h('span', { class: statusClass(item.status, wasCut) }, String(item.status)),
+        wasCut && unseen(' cut off'), failed && h('span', { class: 'code', title: item.flag && line(flagWords(item.flag)) }, line(failed))),
       h('td', { class: 'took' }, item.time > 0 ? duration(item.time) : '–'),
       h('td', { class: 'sizes' }, size(item.bytes_in), unseen(' in, '), h('span', { 'aria-hidden': 'true' }, ' / '),
         size(item.bytes_back), unseen(' back')));
@@ -140,9 +162,10 @@ export function showExchanges(main, query, setLink) {
     // Behind the frame, of which layout and painting are a part.
     setTimeout(() => { rested = 2 * performance.now() - begin; });
     const shown = shownItems();
-    const ids = new Set(shown.map((item) => item.id));
+    // After a restart Recast counts from the first id again: a row of the same id is another exchange's then.
+    const ids = new Map(shown.map((item) => [item.id, item.request_id]));
     for (const [id, row] of rows) {
-      if (!ids.has(id)) {
+      if (ids.get(id) !== row.dataset.request) {
         row.remove();
         rows.delete(id);
       }
@@ -167,7 +190,8 @@ export function showExchanges(main, query, setLink) {
     if (known === null) return;
     note.textContent = [
       shown.length === items.length ? `${count(items.length)} shown` : `${count(shown.length)} of ${count(items.length)} shown`,
-      filtered && 'filtered', missed > 0 && `${count(missed)} went by too fast to show`,
+      filtered && 'filtered', truncated && 'older ones are kept, too: a filter brings them here',
+      missed > 0 && `${count(missed)} went by too fast to show`,
     ].filter(Boolean).join(', ');
     nothing.hidden = shown.length > 0;
     if (!nothing.hidden && nothing.dataset.filtered !== String(filtered)) {
@@ -200,8 +224,13 @@ export function showExchanges(main, query, setLink) {
     else release();
   }
   function release() {
-    const there = new Set(items.map((item) => item.id));
-    items = waiting.filter((item) => !there.has(item.id)).concat(items).slice(0, most);
+    const there = new Map(items.map((item) => [item.id, item.request_id]));
+    const come = waiting.filter((item) => there.get(item.id) !== item.request_id);
+    const replaced = new Set(come.map((item) => item.id));
+    items = come.concat(items.filter((item) => !replaced.has(item.id)));
+    // Where all that is kept can be shown, what goes is what Recast has forgotten.
+    if (items.length > most && known.limit < known.entries * known.workers) truncated = true;
+    items = items.slice(0, most);
     waiting = [];
     waitingCount = 0;
     learn(items);
@@ -211,7 +240,7 @@ export function showExchanges(main, query, setLink) {
     const old = routes.size;
     for (const { route } of list) if (route !== null) routes.add(route);
     if (routes.size !== old) drawRoutes();
-    const names = [...new Set(list.map((item) => item.code).filter(Boolean))].sort();
+    const names = [...new Set(list.flatMap((item) => [item.code, item.flag]).filter(Boolean))].sort();
     if (names.join() !== [...codes.children].map((option) => option.value).join()) {
       codes.replaceChildren(...names.map((value) => h('option', { value })));
     }
@@ -226,26 +255,29 @@ export function showExchanges(main, query, setLink) {
   function drawBounds() {
     const masks = known.mask?.length ? `Masked: ${known.mask.map(line).join(', ')}.` : 'Nothing is masked.';
     bounds.textContent = [
-      `Each worker keeps its last ${plural(known.entries, 'exchange')}, of each body the first ${size(known.body)}.`, masks, 'Nothing is on a disk.',
+      known.workers > 1 ? `Each of the ${known.workers} workers` : 'Each worker',
+      `keeps its last ${plural(known.entries, 'exchange')}, of each body the first ${size(known.body)}.`, masks, 'Nothing is on a disk.',
       known.workers_missing ? `${plural(known.workers_missing, 'worker')} didn’t answer.` : '',
     ].join(' ');
   }
 
   function events(name, document) {
     if (name === 'exchanges') {
-      const isAgain = known !== null && listed === followed && document.entries === known.entries;
+      // By new settings all that was there is forgotten.
+      const settings = ({ entries, body, mask }) => JSON.stringify([entries, body, mask]);
+      const isAgain = known !== null && listed === followed && settings(document) === settings(known);
       known = document;
       listed = followed;
-      most = document.entries || 200;
+      most = document.limit ?? document.entries;
+      drawBounds();
       if (isAgain && isHeld() && joinsOn(document.exchanges)) return;
       items = document.exchanges.slice(0, most);
+      truncated = document.truncated;
       waiting = [];
       waitingCount = 0;
       missed = 0;
       nothing.dataset.filtered = '';
-      forget();
       learn(items);
-      drawBounds();
       render();
     } else if (name === 'more') {
       missed += document.missed ?? 0;
@@ -261,19 +293,10 @@ export function showExchanges(main, query, setLink) {
     return true;
   }
 
-  // After a restart Recast counts from the first id again: a row of the same id is another exchange's then.
-  function forget() {
-    const still = new Set(items.map((item) => `${item.id} ${item.request_id}`));
-    for (const [id, row] of rows) {
-      if (still.has(`${id} ${row.dataset.request}`)) continue;
-      row.remove();
-      rows.delete(id);
-    }
-  }
-
   function listen() {
     const search = new URLSearchParams();
-    for (const name of ['route', 'status', 'code', 'method']) if (asked.get(name)) search.set(name, asked.get(name));
+    for (const name of ['route', 'code', 'method']) if (asked.get(name)) search.set(name, asked.get(name));
+    if (isStatus(asked.get('status') ?? '')) search.set('status', asked.get('status').toLowerCase());
     const path = `/console/exchanges${search.size ? `?${search}` : ''}`;
     if (path === followed) return;
     followed = path;
@@ -330,7 +353,7 @@ export function showExchanges(main, query, setLink) {
       const exchange = await load(id, loading.signal);
       if (opened !== id) return;
       const summary = items.find((item) => item.id === id);
-      document.title = line(`${exchange.method} ${exchange.target} ${exchange.status} – Recast console`);
+      document.title = line(`${exchange.method} ${exchange.target || unreadable} ${exchange.status} – Recast console`.trim());
       detail.replaceChildren(makeDetail(exchange, { address, close, open: (other) => set({ id: other }), summary }));
     } catch (fault) {
       if (opened !== id || fault.name === 'AbortError' || fault.status === 401) return;
@@ -344,12 +367,18 @@ export function showExchanges(main, query, setLink) {
     document.getElementById('exchange-title')?.focus({ preventScroll: innerWidth >= 1000 });
   }
 
+  const isWrongStatus = () => status.value.trim() !== '' && !isStatus(status.value.trim());
+
   function update(next) {
     asked = next;
     for (const control of filterForm.querySelectorAll('[data-filter]')) {
       const value = asked.get(control.dataset.filter) ?? '';
-      if (control !== document.activeElement && control.value !== value) control.value = value;
+      if (control === document.activeElement || control === status && isWrongStatus()) continue;
+      if (control.value !== value) control.value = value;
     }
+    const isWrong = isWrongStatus();
+    statusFault.textContent = isWrong ? `“${line(status.value.trim())}” is no status: write one as 404, or a class as 4xx` : '';
+    status.setAttribute('aria-invalid', String(isWrong));
     drawRoutes();
     for (const row of rows.values()) row.querySelector('a').href = address({ id: row.dataset.id });
     nothing.dataset.filtered = '';
@@ -384,6 +413,8 @@ export function showExchanges(main, query, setLink) {
     if (!event.target.matches('input, textarea, select')) detail.querySelector('.close')?.click();
   };
   addEventListener('keydown', escape);
+  if (known) drawBounds();
+  learn(items);
   update(query);
   get('/console/routes').then((list) => {
     for (const { name } of list.routes) routes.add(name);
@@ -391,6 +422,7 @@ export function showExchanges(main, query, setLink) {
   }).catch(() => { /* The routes of what is shown are known anyway. */ });
 
   return { update, hide: () => {
+    standing = paused ? { items, waiting, waitingCount, most, truncated, missed, known, listed } : null;
     following?.end();
     loading?.abort();
     change.cancel();

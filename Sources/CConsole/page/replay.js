@@ -45,7 +45,13 @@ export function replayTools(exchange, open) {
     once.disabled = true;
     once.title = exchange.not_replayable ?? '';
   }
-  once.addEventListener('click', () => send({ id: exchange.id }, [once]));
+  if (exchange.target === '') {
+    edit.disabled = true;
+    edit.title = 'The request’s head could not be read.';
+  }
+  // After a restart another exchange may have the id: Recast compares whose request is meant.
+  const same = { id: exchange.id, request_id: exchange.request_id };
+  once.addEventListener('click', () => send(same, [once]));
 
   function makeForm() {
     const method = h('input', { value: exchange.method, required: true, spellcheck: 'false', autocomplete: 'off', size: '8' });
@@ -77,7 +83,7 @@ export function replayTools(exchange, open) {
       // Without a body the edit has the one that Recast keeps, whose masked values nobody here knows.
       const text = withLineEnds(came, content.value);
       if (isText && (text !== came || body?.whole === false)) edited.body = text;
-      send({ id: exchange.id, edit: edited }, [replay]);
+      send({ ...same, edit: edited }, [replay]);
     } },
     h('h3', {}, 'Edit and replay'),
     h('div', { class: 'row' }, labelled('Method', method), labelled('Target', target)),

@@ -11,21 +11,25 @@ import { samples } from './samples.js';
 const mostBytes = 700_000; // In base64 still less than the 1 MiB that Recast takes.
 const liveBytes = 64 * 1024; // Bodies up to this are converted while one writes.
 
+// What was put in and built, while another view is shown: nobody should have to write it twice.
+let left = null;
+
 export function showTry(main, query) {
+  const restored = left;
   let asking = query; // What the address said last, which may be before there are lists to choose from.
-  let way = 'route';
-  let side = 'request';
-  let file = null; // { name, bytes }: a body that isn't text.
-  let taken = ''; // The text that the body was, with its line ends.
+  let way = restored?.way ?? 'route';
+  let side = restored?.side ?? 'request';
+  let file = restored?.file ?? null; // { name, bytes }: a body that isn't text.
+  let taken = restored?.taken ?? ''; // The text that the body was, with its line ends.
   let encodings = [];
   let running = null;
   let lastSaid = '';
-  let tree = building.newRoute('app'); // The new route, as it was read last.
+  let tree = restored?.tree ?? building.newRoute('app'); // The new route, as it was read last.
   let isByHand = false; // Its text was changed and hasn't been read since.
   let treeText = ''; // The text that it was read from, or that was made of it.
-  let before = []; // Both, before each change.
-  let leftOut = []; // What a copy lacks of a route that serves.
-  let begun = ''; // The route that serves, and that the new one is a copy of.
+  let before = restored?.before ?? []; // Both, before each change.
+  let leftOut = restored?.leftOut ?? []; // What a copy lacks of a route that serves.
+  let begun = restored?.begun ?? ''; // The route that serves, and that the new one is a copy of.
   let returnTo = null; // The field whose row gets the focus back.
 
   // One of two, as radio buttons.
@@ -603,8 +607,15 @@ export function showTry(main, query) {
   });
   linkFields(result);
   drawWay();
+  const kept = { body, type, path, search, fields };
+  if (restored) for (const [word, control] of Object.entries(kept)) control.value = restored.values[word];
   drawFile();
-  drawTree();
+  drawTree(false, restored?.treeText);
+  if (restored?.isByHand) {
+    isByHand = true;
+    definition.value = restored.text;
+    drawLists();
+  }
 
   const reads = new Map(); // What a route reads, by its name.
   Promise.all([get('/console/routes'), get('/console/options'), get('/upstreams'), get('/')]).then(([list, known, all, paths]) => {
@@ -620,15 +631,20 @@ export function showTry(main, query) {
     input.append(...encodings.filter((one) => one.reads).map((one) => h('option', { value: one.name }, one.name)));
     output.append(...encodings.filter((one) => one.writes).map((one) => h('option', { value: one.name }, one.name)));
     upstream.replaceChildren(...all.upstreams.map((one) => h('option', { value: one.name }, line(one.name))));
-    if (all.upstreams.length > 0 && before.length === 0 && !isByHand) tree = building.newRoute(all.upstreams[0].name);
+    if (all.upstreams.length > 0 && before.length === 0 && !isByHand && !restored) tree = building.newRoute(all.upstreams[0].name);
     if (isByHand) drawLists();
-    else drawTree();
+    else drawTree(false, restored ? treeText : undefined);
+    if (restored) {
+      route.value = restored.route;
+      if (begun) begin.value = `route ${begun}`;
+    }
     if (converting.length === 0) {
       way = 'definition';
       drawWay();
     }
     update(asking);
     askRecorded();
+    if (restored) soon();
   }).catch((fault) => {
     if (fault.status !== 401) result.replaceChildren(h('div', { class: 'problem' }, h('p', { role: 'alert' }, fault.message)));
   });
@@ -645,6 +661,11 @@ export function showTry(main, query) {
     chooseSample();
   }
   return { update, hide: () => {
+    left = {
+      way, side, file, taken, tree, treeText, isByHand, text: definition.value, before, leftOut, begun,
+      route: route.value || restored?.route || '',
+      values: Object.fromEntries(Object.entries(kept).map(([word, control]) => [word, control.value])),
+    };
     soon.cancel();
     running?.abort();
   } };

@@ -16,7 +16,12 @@ final class AdminServer {
     var hosts: [HostPattern]
     /// What the console keeps; nil: there is none.
     var console: ConsoleSettings? {
-        didSet { if console != nil, oldValue == nil { tellConsole() } }
+        didSet {
+            guard console != oldValue else { return }
+            if oldValue == nil { tellConsole() }
+            // What was kept by the old settings is forgotten: who follows it begins anew, and learns of the new ones.
+            for feed in feeds.values where feed.isOfConsole { feed.events.end() }
+        }
     }
     /// Who has it sees what the console keeps, and sends it again.
     let token = ConsoleToken()
@@ -25,7 +30,14 @@ final class AdminServer {
     let aside: AsideWork
     private var doors: [AdminDoor] = []
     /// Who follows the uploads, or the exchanges.
-    private var feeds: [ObjectIdentifier: AnyObject] = [:]
+    private var feeds: [ObjectIdentifier: Feed] = [:]
+
+    private struct Feed {
+        let feed: AnyObject
+        let events: AdminEvents
+        /// Whether it tells what the console keeps.
+        let isOfConsole: Bool
+    }
     /// Requests that the console sends again.
     var replays = 0
     /// What each worker counted when it answered last, or at its end: a worker that is silent, or has ended, must not make
@@ -226,8 +238,11 @@ final class AdminServer {
     }
 
     /// Answers with events, which the feed that `begin` returns sends for as long as the reader stays.
+    ///
+    /// - Parameter isOfConsole: whether they tell what the console keeps, and end when its settings change.
     func follow(
-        _ respond: @escaping (AdminResponse) -> Void, _ begin: @escaping (AdminEvents) -> AnyObject?
+        isOfConsole: Bool = false, _ respond: @escaping (AdminResponse) -> Void,
+        _ begin: @escaping (AdminEvents) -> AnyObject?
     ) {
         guard feeds.count < Self.feedLimit else {
             return respond(.fault(503, "\(Self.feedLimit) readers follow events already"))
@@ -238,7 +253,7 @@ final class AdminServer {
                 let key = ObjectIdentifier(events)
                 events.onEnd = { [weak self] in self?.feeds[key] = nil }
                 guard let feed = begin(events) else { return events.end() }
-                feeds[key] = feed
+                feeds[key] = Feed(feed: feed, events: events, isOfConsole: isOfConsole)
             })
     }
 

@@ -6,7 +6,11 @@ internal import Transcoding
 
 // The console: what workers keep of exchanges, shown as JSON and as events, and sent again (docs/console.md).
 extension AdminServer {
+    // Taken when something is asked for: by the time of the answer there may be other settings, or none, which mask nothing.
     private var mask: NameMask { NameMask(console?.mask ?? []) }
+
+    /// Exchanges that a list of several workers shows at most: a page with many more is slow. One worker's are shown all the same.
+    private static let listLimit = 2_000
 
     // MARK: The list
 
@@ -16,25 +20,25 @@ extension AdminServer {
         var fault = ""
         guard let selection = ExchangeSelection(request, fault: &fault) else { return respond(.fault(400, fault)) }
         guard let console else { return }
+        let workers = control.settings.workers
+        let most = max(console.entries, min(console.entries * workers, Self.listLimit))
         guard request.wantsEvents else {
-            return gatherExchanges(selection, [:], limit: console.entries, control) { [weak self] news, missing in
-                guard let self else { return }
-                respond(.json(list(news, missing: missing)))
+            return gatherExchanges(selection, [:], limit: most, control) { news, missing in
+                respond(.json(Self.list(news, by: console, of: workers, limit: most, missing: missing)))
             }
         }
-        follow(respond) { [weak self, weak control] events in
+        follow(isOfConsole: true, respond) { [weak self, weak control] events in
             guard let self else { return nil }
             let follower = ExchangeFollower()
             return EventFeed(events, every: ExchangeFollower.interval, loop: loop) { [weak self, weak control] done in
                 guard let self, let control else { return }
-                let limit = follower.known.isEmpty ? console.entries : ExchangeNews.limit
+                let limit = follower.known.isEmpty ? most : ExchangeNews.limit
                 gatherExchanges(selection, follower.known, limit: limit, control, done)
-            } tell: { [weak self] (news, missing) in
-                guard let self else { return .nothing }
-                return follower.tell(news) {
-                    self.list($0, missing: missing)
+            } tell: { (news, missing) in
+                follower.tell(news) {
+                    Self.list($0, by: console, of: workers, limit: most, missing: missing)
                 } more: {
-                    self.more($0)
+                    Self.more($0)
                 }
             }
         }
@@ -44,11 +48,11 @@ extension AdminServer {
         _ selection: ExchangeSelection, _ known: [Int: Int], limit: Int, _ control: ServerControl,
         _ done: @escaping (ShownNews, _ missing: Int) -> Void
     ) {
+        let mask = mask
         control.gather(within: Self.gatherTime) { worker in
             worker.exchanges(selection, since: known, limit: limit)
         } _: { [weak self] (answers: [ExchangeNews], missing) in
             guard let self else { return }
-            let mask = mask
             aside.run {
                 var news = ExchangeNews()
                 for answer in answers { news.merge(answer, limit: limit) }
@@ -59,17 +63,18 @@ extension AdminServer {
         }
     }
 
-    private func list(_ news: ShownNews, missing: Int) -> AdminValue {
-        let settings = console ?? ConsoleSettings()
-        return .object([
+    private static func list(
+        _ news: ShownNews, by settings: ConsoleSettings, of workers: Int, limit: Int, missing: Int
+    ) -> AdminValue {
+        .object([
             ("exchanges", .list(news.exchanges)),
-            ("entries", .number(settings.entries)), ("body", .number(settings.body)),
-            ("mask", .list(settings.mask.map(AdminValue.text))), ("truncated", .bool(news.missed > 0)),
-            ("workers_missing", .number(missing)),
+            ("entries", .number(settings.entries)), ("workers", .number(workers)), ("limit", .number(limit)),
+            ("body", .number(settings.body)), ("mask", .list(settings.mask.map(AdminValue.text))),
+            ("truncated", .bool(news.missed > 0)), ("workers_missing", .number(missing)),
         ])
     }
 
-    private func more(_ news: ShownNews) -> AdminValue {
+    private static func more(_ news: ShownNews) -> AdminValue {
         .object([("exchanges", .list(news.exchanges)), ("missed", .number(news.missed))])
     }
 
@@ -78,9 +83,9 @@ extension AdminServer {
     func answerExchange(
         _ request: AdminRequest, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void
     ) {
+        let mask = mask
         findExchange(request.value("id"), control, respond) { [weak self] kept in
             guard let self else { return }
-            let mask = mask
             let moves = kept.moves(services.explain)
             aside.run {
                 kept.value(mask, moves).document.span.copied()
@@ -153,11 +158,14 @@ extension AdminServer {
         } catch {
             return respond(.fault(error.status, error.reason))
         }
+        let mask = mask
         findExchange(order.id, control, respond) { [weak self, weak control] kept in
             guard let self, control != nil else { return }
-            let (mask, edit) = (mask, order.edit)
             aside.run {
-                Result { () throws(ReplayFault) in try ReplayedRequest(kept, edit, mask) }
+                Result { () throws(ReplayFault) -> ReplayedRequest in
+                    try kept.check(order, mask)
+                    return try ReplayedRequest(kept, order.edit, mask)
+                }
             } _: { [weak self, weak control] (request: Result<ReplayedRequest, ReplayFault>) in
                 guard let self, let control else { return }
                 switch request {

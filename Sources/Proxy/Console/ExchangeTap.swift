@@ -53,11 +53,11 @@ struct KeptMessage: ~Copyable {
     @inline(__always)
     mutating func pass(_ content: Int) { passed &+= content }
 
-    /// Whether it is a request of that method.
+    /// Whether it is a request of that method, in whatever case that is written.
     func has(method: [UInt8]) -> Bool {
         let text = head.span
         return text.count > method.count && text[method.count] == ASCII.space
-            && text.extracting(0..<method.count).isEqual(to: method.span)
+            && text.extracting(0..<method.count).isEqualIgnoringCase(to: method.span)
     }
 
     mutating func removeAll() {
@@ -113,6 +113,8 @@ final class ExchangeTap {
         var record = ExchangeRecord()
         /// The route's place in the settings.
         var route: Int?
+        /// Whether anything of the request was written to a connection: its head is made before there is one.
+        var wasSent = false
         /// Nanoseconds from the head's end to the exchange's.
         var total: UInt64 = 0
         /// Whether the response was converted, from what, and to what.
@@ -166,6 +168,7 @@ final class ExchangeTap {
         facts.endedAt = loop.wallClockMilliseconds
         facts.record = exchange.record
         facts.route = exchange.route?.index
+        facts.wasSent = exchange.machine.hasWritten || exchange.record.retries > 0
         facts.total = loop.now &- exchange.record.startedAt
         facts.convertsResponse = false
         facts.version = exchange.request.version
@@ -242,7 +245,7 @@ struct ExchangeHistory: ~Copyable {
     /// Exchanges that run and are kept then: so that many clients at once are bounded, too, as many as ended ones.
     private var running = 0
     /// The number of the next one that ends, from 1 on. Those that aren't kept have one as well, so that it is seen how many there were.
-    private(set) var next = 1
+    private(set) var next: Int
     /// The pace of those that are kept: nanoseconds that one takes up, those of a second's, and when the last one's are over.
     private let interval: UInt64
     private let window: UInt64
@@ -252,9 +255,13 @@ struct ExchangeHistory: ~Copyable {
     /// a busy worker little. Where more entries are wanted, so many.
     static let leastPace = 2_000
 
-    /// - Parameter settings: nil: nothing is kept.
-    init(_ settings: ConsoleSettings?, generation: Int = 0) {
+    /// - Parameters:
+    ///   - settings: nil: nothing is kept.
+    ///   - next: the number that the history before it would have given next: a page that is open knows exchanges by their numbers, so that
+    ///     none may stand for two in the life of a process.
+    init(_ settings: ConsoleSettings?, generation: Int = 0, next: Int = 1) {
         isOn = settings != nil
+        self.next = next
         let settings = settings ?? ConsoleSettings()
         self.settings = settings
         self.generation = generation
@@ -441,7 +448,8 @@ extension Exchange {
     @inline(never)
     func tapAnswered(_ content: Span<UInt8>) { tap?.with { $0.answered(content) } }
 
-    /// Keeps the fields that the client gets, which stand in `output` from `start` on.
+    /// Keeps the fields that the client gets, which stand in `output` from `start` on: those of the response, then, of a sink that writes
+    /// them, those that frame it.
     @inline(never)
     func tapAnswer(_ output: borrowing OutputBuffer, from start: Int) {
         tap?.with { $0.toClient.keep(head: output.span.extracting(start..<output.count)) }

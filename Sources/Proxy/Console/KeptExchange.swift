@@ -12,6 +12,10 @@ struct KeptExchange: Sendable {
     let fromUpstream: KeptCopy
     let toClient: KeptCopy
     private let address: String?
+    private let wasSent: Bool
+    /// Where a client of this machine finds the address that the request came to, as URLs write it; nil where that has no port, or serves
+    /// no clients.
+    private let listener: String?
     private let framing: String
     private let retries: Int
     private let times: [(name: String, nanoseconds: UInt64)]
@@ -31,6 +35,7 @@ struct KeptExchange: Sendable {
         fromUpstream = KeptCopy(tap.fromUpstream)
         toClient = KeptCopy(tap.toClient, of: fromUpstream, limit: tap.limit, line: facts.statusLine)
         address = tap.endpoint?.label
+        wasSent = tap.facts.wasSent
         let known = tap.facts.record
         framing = "\(known.framing)"
         retries = max(0, known.attempts - 1)
@@ -40,6 +45,7 @@ struct KeptExchange: Sendable {
             ("first_byte", known.firstByteTime), ("upstream", known.upstreamTime), ("total", tap.facts.total),
         ]
         let origin = tap.origin
+        listener = Self.listener(at: origin?.port ?? 0, by: tap.snapshot?.settings)
         peer = ReplayPeer(
             address: origin.map { SocketAddress($0.peer) }, port: origin?.port ?? 0, isSecure: origin?.isSecure ?? false
         )
@@ -53,6 +59,21 @@ struct KeptExchange: Sendable {
         bodyFields = Self.bodyFields(of: tap)
         hasConversion = tap.facts.convertsRequest
         convertsResponse = tap.facts.convertsResponse
+    }
+
+    private static func listener(at port: Int, by settings: ProxySettings?) -> String? {
+        guard port > 0, let settings else { return nil }
+        for address in settings.listen {
+            guard case .tcp(let host, let number) = address, number == port else { continue }
+            guard settings.listener(at: address).service == .http else { return nil }
+            switch host {
+            case "0.0.0.0": return "127.0.0.1:\(port)"
+            case "::": return "[::1]:\(port)"
+            default: return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+            }
+        }
+        // The system chose the port, or a service manager the address.
+        return "127.0.0.1:\(port)"
     }
 
     /// Why it can't be sent again as it was; nil where it can.
@@ -136,13 +157,14 @@ struct KeptExchange: Sendable {
         let mask = widened(mask)
         let (messages, secrets) = shown(mask)
         let whyNot = obstacle
+        let curl = fromClient.hasHead ? messages[0].curl(isSecure: peer.isSecure, to: listener, facts.version) : nil
         func optional(_ text: String?) -> AdminValue { text.map(AdminValue.text) ?? .none }
         let client = AdminValue.object([
             ("address", optional(facts.client)), ("request", messages[0].value),
             ("response", toClient.isEmpty ? .none : messages[3].value),
         ])
         let upstream = AdminValue.object([
-            ("name", optional(facts.upstream)), ("address", optional(address)),
+            ("name", optional(facts.upstream)), ("address", optional(address)), ("sent", .bool(wasSent)),
             ("request", toUpstream.isEmpty ? .none : messages[1].value),
             ("response", fromUpstream.isEmpty ? .none : messages[2].value),
         ])
@@ -153,7 +175,8 @@ struct KeptExchange: Sendable {
             ("times", .object(times.map { ($0.name, .seconds($0.nanoseconds)) })), ("explanation", moves.request.value),
             ("explanation_error", optional(moves.request.fault)), ("response_explanation", moves.response.value),
             ("response_explanation_error", optional(moves.response.fault)), ("replayable", .bool(whyNot == nil)),
-            ("not_replayable", optional(whyNot)), ("curl", optional(curl(messages[0]))),
+            ("not_replayable", optional(whyNot)), ("curl", optional(curl?.command)),
+            ("curl_masked", .number(curl?.masked ?? 0)),
         ]
         return .object(members)
     }
@@ -170,7 +193,10 @@ struct KeptExchange: Sendable {
         }
         let target = ShownHead(fromClient.head, NameMask([])).line.split(separator: " ").dropFirst().first ?? ""
         let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
-        let headers = ShownHead(fromClient.head, NameMask([])).fields.map { "\($0.name): \($0.value)" }
+        // The body is explained as it is without its coding.
+        let ofBody = ["content-encoding", "content-length", "transfer-encoding"]
+        let headers = ShownHead(fromClient.head, NameMask([])).fields
+            .filter { !ofBody.contains($0.name.lowercased()) }.map { "\($0.name): \($0.value)" }
         let explanation = explain(
             .init(
                 route: route, body: body.bytes, type: message.field("content-type"),
@@ -179,11 +205,6 @@ struct KeptExchange: Sendable {
                 responseStatus: status))
         guard explanation.status == 200 else { return (.none, explanation.text) }
         return (.document(Array(explanation.text.utf8)), nil)
-    }
-
-    /// A command that sends the same request.
-    private func curl(_ request: ShownMessage) -> String? {
-        fromClient.hasHead ? request.curl(isSecure: peer.isSecure, port: peer.port) : nil
     }
 }
 

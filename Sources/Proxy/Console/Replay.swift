@@ -206,6 +206,19 @@ struct ReplayedRequest: Sendable {
     }
 }
 
+extension KeptExchange {
+    /// Sees that it is the exchange which is meant, where the order says whose request that was: as the log has it, or as it is shown.
+    func check(_ order: ReplayOrder, _ mask: NameMask) throws(ReplayFault) {
+        guard let expected = order.requestID, expected != facts.requestID else { return }
+        let secrets = shown(widened(mask)).secrets
+        guard expected == facts.shownRequestID(hiding: secrets) else {
+            throw ReplayFault(
+                status: 409,
+                reason: "\(order.id) is another request by now, so nothing was sent: look for yours in the list")
+        }
+    }
+}
+
 /// Why a request isn't sent again.
 struct ReplayFault: Error {
     let status: Int

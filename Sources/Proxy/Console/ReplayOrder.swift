@@ -1,7 +1,9 @@
 /// What `/console/replay` is asked for. What isn't known is refused, so that nothing but what was meant is sent.
-struct ReplayOrder {
+struct ReplayOrder: Sendable {
     /// The exchange's.
     let id: String
+    /// That of the request which is meant, where it is said: an id is given anew after a restart.
+    let requestID: String?
     /// Nil: it is sent as it was.
     let edit: Edit?
 
@@ -16,7 +18,7 @@ struct ReplayOrder {
         fileprivate static let known = ["method", "target", "fields", "body", "base64"]
     }
 
-    private static let known = ["id", "edit"]
+    private static let known = ["id", "request_id", "edit"]
 
     /// - Parameter hint: says what may be meant by a word, of those that are known.
     /// - Throws: what is wrong with it; members that are null aren't there.
@@ -26,6 +28,7 @@ struct ReplayOrder {
         }
         guard let text = members["id"] else { throw Self.fault("which exchange? As in {\"id\": \"0-17\"}") }
         id = try Self.text(text, "id")
+        requestID = try members["request_id"].map { value throws(ReplayFault) in try Self.text(value, "request_id") }
         guard let value = members["edit"] else {
             self.edit = nil
             return

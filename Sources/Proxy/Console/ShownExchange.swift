@@ -8,16 +8,17 @@ internal import Transcoding
 /// Which of the exchanges that are kept are asked for: all where nothing is said.
 struct ExchangeSelection: Sendable {
     var route: String?
-    var method: String?
-    var code: String?
+    private var method: [UInt8]?
+    /// A part of the code of a problem, or of a flag.
+    private var code: [UInt8]?
     /// A status, or its class as `4xx`.
     private var statuses: ClosedRange<Int>?
 
     /// Nil where it can't be: `fault` says why.
     init?(_ request: AdminRequest, fault: inout String) {
         route = request.value("route")
-        method = request.value("method")
-        code = request.value("code")
+        method = request.value("method").map { Array($0.utf8) }
+        code = request.value("code").map { Array($0.utf8) }
         guard let text = request.value("status") else { return }
         if text.count == 3, text.hasSuffix("xx"), let digit = text.first?.wholeNumberValue, (1...9).contains(digit) {
             statuses = digit * 100...digit * 100 + 99
@@ -31,10 +32,22 @@ struct ExchangeSelection: Sendable {
 
     func holds(_ tap: ExchangeTap) -> Bool {
         if let route, tap.route?.name != route { return false }
-        if let code, tap.code != code { return false }
         if let statuses, !statuses.contains(tap.facts.record.status) { return false }
-        guard let method else { return true }
-        return tap.fromClient.has(method: Array(method.utf8))
+        if let method, !tap.fromClient.has(method: method) { return false }
+        guard let code else { return true }
+        return Self.holds(tap.code, code) || Self.holds(tap.facts.record.flag?.rawValue, code)
+    }
+
+    /// Whether `word` stands anywhere in the text, in whatever case.
+    private static func holds(_ text: String?, _ word: [UInt8]) -> Bool {
+        guard let text else { return false }
+        let bytes = text.utf8Span.span
+        guard word.count <= bytes.count else { return false }
+        for start in 0...bytes.count - word.count
+        where bytes.extracting(start..<start + word.count).isEqualIgnoringCase(to: word.span) {
+            return true
+        }
+        return false
     }
 }
 
@@ -46,7 +59,7 @@ struct ExchangeFacts: Sendable {
     let endedAt: Int
     let requestID: String
     let head: [UInt8]
-    private let version: MessageVersion
+    let version: MessageVersion
     let route: String?
     let upstream: String?
     private let status: Int
@@ -105,6 +118,11 @@ struct ExchangeFacts: Sendable {
     /// By which the console knows it.
     var id: String { "\(worker)-\(number)" }
 
+    /// The request's id as it is shown: a client may choose it.
+    func shownRequestID(hiding secrets: Secrets) -> String {
+        String(decoding: secrets.hide(in: Array(requestID.utf8)).bytes, as: UTF8.self)
+    }
+
     /// The members of a summary, in which `secrets` are hidden.
     ///
     /// - Parameter secrets: nil: what is masked in the head itself, and values of the settings.
@@ -112,13 +130,12 @@ struct ExchangeFacts: Sendable {
         var request = ShownHead(head, mask.adding([], fields: secretFields))
         let secrets = secrets ?? Secrets(mask.isEmpty ? [] : request.values + known.map { Array($0.utf8) })
         request.hide(secrets)
-        let requestID = String(decoding: secrets.hide(in: Array(requestID.utf8)).bytes, as: UTF8.self)
         let words = request.line.split(separator: " ", maxSplits: 1)
         let target = words.count > 1 ? String(words[1].split(separator: " ").dropLast().joined(separator: " ")) : ""
         func optional(_ text: String?) -> AdminValue { text.map(AdminValue.text) ?? .none }
         var time = LogTime()
         return [
-            ("id", .text(id)), ("request_id", .text(requestID)),
+            ("id", .text(id)), ("request_id", .text(shownRequestID(hiding: secrets))),
             ("at", .text(String(decoding: time.text(endedAt), as: UTF8.self))),
             ("method", .text(words.first.map(String.init) ?? "")), ("target", .text(target)),
             ("host", optional(request.value(of: "host"))), ("protocol", .text("\(version.text)")),
@@ -319,6 +336,8 @@ struct ShownMessage {
     private var isShownWhole: Bool
     private let hasMask: Bool
     private let coding: String?
+    /// Whether `bytes` still have that coding, which nobody here can undo.
+    private var isCoded = false
     private let type: String
     private var masked = 0
     private var isShown = true
@@ -338,6 +357,7 @@ struct ShownMessage {
         secrets = head.values
         guard let decoded = message.decoded(limit: ConsoleSettings.greatestBody) else {
             isShown = mask.isEmpty
+            isCoded = true
             bytes = message.body
             return
         }
@@ -381,36 +401,57 @@ struct ShownMessage {
         .object([("line", .text(head.line)), ("fields", head.value), ("body", body)])
     }
 
-    /// A command that sends it, as a shell reads it; nil where it names no host. What is masked is so there, too.
-    func curl(isSecure: Bool, port: Int) -> String? {
+    /// A command that sends it, as a shell reads it, in which what is masked is so, too, and how many values that is; nil where the start
+    /// line couldn't be read.
+    ///
+    /// - Parameter listener: where it came to, as URLs write it; nil: whatever its Host names is asked.
+    func curl(
+        isSecure: Bool, to listener: String?, _ version: MessageVersion
+    ) -> (command: String, masked: Int)? {
         let words = head.lineBytes.split(separator: ASCII.space)
-        guard words.count >= 2 else { return nil }
-        let host = head.value(of: "host") ?? (port > 0 ? "127.0.0.1:\(port)" : "localhost")
-        let target = Array(words[1])
-        let isAny = target.elementsEqual("*".utf8)
-        let origin = Array("\(isSecure ? "https" : "http")://\(host)".utf8)
-        let url = target.first == UInt8(ascii: "/") ? origin + target : isAny ? origin : target
+        guard words.count >= 3 else { return nil }
         func quoted(_ text: String) -> String { Self.quoted(Array(text.utf8)) }
+        let host = head.value(of: "host")
+        let place = listener ?? host ?? "localhost"
+        // A certificate is of the name that was asked for, so that stays in the URL, and curl is led to the address.
+        let authority = isSecure ? host ?? place : place
+        let target = Array(words[1])
+        let isPath = target.first == UInt8(ascii: "/")
         // With -X HEAD curl would wait for content.
         let isHead = words[0].elementsEqual("HEAD".utf8) && size == 0
-        let method = isHead ? ["--head"] : ["-X", Self.quoted(Array(words[0]))]
-        let form = isAny ? ["--request-target", quoted("*")] : []
-        var command = ["curl", "--globoff", "--path-as-is"] + method + form + [Self.quoted(url)]
-        let own = ["host", "content-length", "transfer-encoding", "connection", "expect"]
+        var command = ["curl", "--globoff", "--path-as-is"]
+        if version == .http2 { command.append(isSecure ? "--http2" : "--http2-prior-knowledge") }
+        command += isHead ? ["--head"] : ["-X", Self.quoted(Array(words[0]))]
+        if !isPath { command += ["--request-target", Self.quoted(target)] }
+        let origin = Array("\(isSecure ? "https" : "http")://\(authority)".utf8)
+        command.append(Self.quoted(isPath ? origin + target : origin))
+        if authority != place { command += ["--connect-to", quoted("::\(place)")] }
+
+        // What the console offers of the body is without a coding that it could undo, and so is the command's.
+        let isKnown = isWhole && isShownWhole && (text != nil || base64 != nil)
+        var own = ["content-length", "transfer-encoding", "connection", "expect"]
+        if authority == host { own.append("host") }
+        if isKnown, !isCoded { own.append("content-encoding") }
+        var hidden = 0
         for field in head.fields where !own.contains(field.name.lowercased()) {
             // curl leaves a field out that has no value, unless a semicolon stands in the colon's place.
             let line = field.bytes.isEmpty ? Array("\(field.name);".utf8) : Array("\(field.name): ".utf8) + field.bytes
             command += ["-H", Self.quoted(line)]
+            if field.isMasked { hidden += 1 }
+        }
+        if hasMask {
+            hidden += String(decoding: target, as: UTF8.self).ranges(of: "\(NameMask.replacement)").count
         }
         // What curl would add of its own: a colon without a value says no.
-        let added = ["Accept", "User-Agent"] + (size > 0 ? ["Content-Type"] : [])
+        let added = ["Accept", "Host", "User-Agent"] + (size > 0 ? ["Content-Type"] : [])
         for name in added where head.value(of: name.lowercased()) == nil { command += ["-H", quoted("\(name):")] }
         if size > 0 {
             let isShort = bytes.count <= Self.argumentLimit
-            let text = isWhole && isShort && coding == nil ? self.text : nil
+            let text = isKnown && isShort ? self.text : nil
             command += text.map { ["--data-raw", quoted($0)] } ?? ["--data-binary", "@body"]
+            if isKnown { hidden += masked }
         }
-        return command.joined(separator: " ")
+        return (command.joined(separator: " "), hidden)
     }
 
     /// An argument as shells read it. What is no text a shell makes of octal digits: else other bytes would be sent.

@@ -326,7 +326,8 @@ public final class Worker {
         if settings.tracing != old.settings.tracing { trace(by: settings.tracing) }
         if settings.admin.console != old.settings.admin.console {
             histories += 1
-            history = ExchangeHistory(settings.admin.console, generation: histories)
+            let next = history.next
+            history = ExchangeHistory(settings.admin.console, generation: histories, next: next)
             noteMeasuring()
         }
         current = ConfigurationSnapshot(

@@ -38,12 +38,14 @@ extension DownstreamConnection: Downstream, SwitchableSink {
         }
         let position = response.fields.write(head, into: &output)
         addFields(&output, position)
+        let added = output.count
         if response.length == .asReceived, let length = head.first(.contentLength) {
             HeadWriter.clean("Content-Length", head.value(length), into: &output)
         } else {
             HeadWriter.framing(framing, into: &output)
         }
         output.append(response.isLast ? "Connection: close\r\n\r\n" : "\r\n")
+        if worker.keepsExchanges, let exchange, exchange.tap != nil { exchange.tapAnswer(output, from: added) }
     }
 
     private static func framing(of response: ResponseStart) -> BodyFraming {
