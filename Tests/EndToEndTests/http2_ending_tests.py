@@ -88,8 +88,8 @@ class EarlyAnswerTests(HTTP2ServerTestCase):
             self.check_end(server.requests[-1], len(came), [])
         self.wait_for_metric(0, "recast_inflight_requests")
 
-    def waiting(self, settings="", streams=100):
-        """A server that answers at once, and reads when the event that is returned is set; more than its window and ours waits here."""
+    def early_server(self):
+        """A server that answers at once, and reads when the event that is returned is set."""
         server, reads = self.server(window=20_000), threading.Event()
         self.addCleanup(reads.set)
 
@@ -99,6 +99,11 @@ class EarlyAnswerTests(HTTP2ServerTestCase):
             exchange.read_body()
 
         server.script = script
+        return server, reads
+
+    def waiting(self, settings="", streams=100):
+        """As above, behind a proxy here that takes more of an upload than waits for the server's window."""
+        server, reads = self.early_server()
         self.proxy(server, routes="  - { name: converted, match: /converted, upstream: app, request: form -> json }\n"
                    "  - { name: slow, match: /slow, upstream: app, rate: { request: 1MiB/s } }\n" + ROUTES,
                    settings=f"http2: {{ streams: {streams}, stream_window: 256KiB }}\n" + settings)
@@ -168,15 +173,7 @@ class EarlyAnswerTests(HTTP2ServerTestCase):
 
     def test_a_drain_while_an_upload_goes_on_whose_answer_is_out(self):
         """Nothing is left to say to its client, who has gone: the upload goes on to its end, and has its line in the log."""
-        server, size, reads = self.server(window=20_000), 40_000, threading.Event()
-        self.addCleanup(reads.set)
-
-        def script(exchange):
-            exchange.answer(body=b"early")
-            reads.wait(DEADLINE)
-            exchange.read_body()
-
-        server.script = script
+        (server, reads), size = self.early_server(), 40_000
         self.proxy(server)
         with HTTP2Client(self.recast.port) as client:
             record = client.over(client.request("POST", body=bytes(size)))

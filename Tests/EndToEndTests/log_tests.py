@@ -321,14 +321,19 @@ class StoppedReaderTests(unittest.TestCase):
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(DEADLINE), 0)
 
+    def serve_to_fifo(self, path):
+        """A process whose log is a FIFO that is full, and that nobody reads."""
+        os.mkfifo(path)
+        process = self.serve(subprocess.DEVNULL, log=path)
+        self.use(400)
+        while self.dropped() == 0:
+            self.use(20)
+        return process
+
     def test_a_fifo_that_nobody_has_opened_to_read(self):
         with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
             path = os.path.join(folder, "log")
-            os.mkfifo(path)
-            process = self.serve(subprocess.DEVNULL, log=path)
-            self.use(400)
-            while self.dropped() == 0:
-                self.use(20)
+            process = self.serve_to_fifo(path)
             reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             self.addCleanup(os.close, reading)
             json.loads(os.read(reading, 1 << 20).split(b"\n")[0])
@@ -339,11 +344,7 @@ class StoppedReaderTests(unittest.TestCase):
         """What the thread waits for must not keep the log from being opened anew."""
         with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
             path = os.path.join(folder, "log")
-            os.mkfifo(path)
-            process = self.serve(subprocess.DEVNULL, log=path)
-            self.use(400)
-            while self.dropped() == 0:
-                self.use(20)
+            process = self.serve_to_fifo(path)
             os.unlink(path)
             process.send_signal(signal.SIGUSR1)
             deadline = time.monotonic() + DEADLINE

@@ -69,7 +69,7 @@ struct KeptExchange: Sendable {
             switch host {
             case "0.0.0.0": return "127.0.0.1:\(port)"
             case "::": return "[::1]:\(port)"
-            default: return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+            default: return address.description
             }
         }
         // The system chose the port, or a service manager the address.

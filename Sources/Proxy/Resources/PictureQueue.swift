@@ -77,29 +77,26 @@ final class PictureQueue {
             number += 1
             begun[number] = next
             // Whoever has just added it doesn't wait for it yet.
-            if isPaid { run(next.work.job, number, threads: next.threads) } else { tell(number, .failure(.memory)) }
+            if isPaid { run(next.work.job, number, threads: next.threads) } else { way(of: number)(.failure(.memory)) }
         }
     }
 
-    /// Has the loop hear, in a later tick, what became of a picture.
-    private func tell(_ number: Int, _ result: Result<[UInt8], ImageFault>) {
-        let way = way
-        // SAFETY: this runs on the loop.
-        loop.inbox.post { unsafe way.queue?.made(number, result) }
+    /// What tells the loop, from any thread and in a later tick, what became of a picture.
+    private func way(of number: Int) -> @Sendable (Result<[UInt8], ImageFault>) -> Void {
+        let (inbox, way) = (loop.inbox, way)
+        // SAFETY: what is posted runs on the loop.
+        return { result in inbox.post { unsafe way.queue?.made(number, result) } }
     }
 
     /// Has the work done on a thread; what it gives comes back to the loop under its number.
     private func run(_ job: ImageJob, _ number: Int, threads: Int) {
-        let inbox = loop.inbox
-        let way = way
+        let tell = way(of: number)
         do throws(LoopError) {
             try pool.run(onOneOf: threads) {
-                let result = Result { () throws(ImageFault) in try job.run() }
-                // SAFETY: as in `tell`.
-                inbox.post { unsafe way.queue?.made(number, result) }
+                tell(Result { () throws(ImageFault) in try job.run() })
             }
         } catch {
-            tell(number, .failure(.memory))
+            tell(.failure(.memory))
         }
     }
 
