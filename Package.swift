@@ -212,7 +212,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "SettingsTests",
-            dependencies: ["Settings", "Proxy", "Gateway", "Images", "ContentCoding", "Transcoding", "TestSupport"],
+            dependencies: [
+                "Settings", "Proxy", "Gateway", "Images", "EventLoop", "ContentCoding", "Transcoding", "TestSupport",
+            ],
             swiftSettings: settings),
     ]
 )

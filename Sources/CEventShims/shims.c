@@ -152,6 +152,52 @@ void recast_thread_yield(void) {
     (void)setpriority(PRIO_PROCESS, (id_t)thread, getpriority(PRIO_PROCESS, (id_t)thread) + 10);
 }
 
+static const int ending_signals[] = {SIGTERM, SIGINT, SIGQUIT};
+static const int asking_signals[] = {SIGHUP, SIGUSR1};
+enum {
+    ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals,
+    ASKING_SIGNALS = sizeof asking_signals / sizeof *asking_signals
+};
+
+/* Blocks or unblocks signals for the calling thread. A blocked one waits, and is kept for pid 1 too. */
+static void mask_signals(int how, bool ending, bool asking) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int at = 0; ending && at < ENDING_SIGNALS; at++) sigaddset(&set, ending_signals[at]);
+    for (int at = 0; asking && at < ASKING_SIGNALS; at++) sigaddset(&set, asking_signals[at]);
+    (void)pthread_sigmask(how, &set, NULL);
+}
+
+/* Nothing is in flight yet, and nothing is to be cleaned up: as a drain of nothing ends. */
+static void end_at_once(int number) {
+    (void)number;
+    _exit(0);
+}
+
+void recast_signals_end(void) {
+    struct sigaction action = {.sa_handler = end_at_once};
+    for (int at = 0; at < ENDING_SIGNALS; at++) (void)sigaction(ending_signals[at], &action, NULL);
+    /* Whoever has started us may have blocked them. */
+    mask_signals(SIG_UNBLOCK, true, false);
+}
+
+void recast_signals_hold(void) { mask_signals(SIG_BLOCK, false, true); }
+
+void recast_signals_hand_over(void) {
+    mask_signals(SIG_BLOCK, true, true);
+    for (int at = 0; at < ENDING_SIGNALS; at++) {
+        struct sigaction action;
+        if (sigaction(ending_signals[at], NULL, &action) != 0 || action.sa_handler != end_at_once) continue;
+        /* What a loop finds here it puts back at its end, when 0 would be wrong. */
+        struct sigaction standard = {.sa_handler = SIG_DFL};
+        (void)sigaction(ending_signals[at], &standard, NULL);
+    }
+}
+
+void recast_signals_take(void) { mask_signals(SIG_UNBLOCK, true, true); }
+
+void recast_signals_leave(void) { mask_signals(SIG_BLOCK, true, true); }
+
 int recast_processors(void) {
     /* The kernel refuses a set that is smaller than its own, however many processors there are. */
     for (int capacity = 1024; capacity <= 1 << 20; capacity *= 2) {

@@ -45,16 +45,18 @@ public final class FileWatch {
         close(descriptor)
     }
 
-    /// Watches `files` from here on. What has changed in those that were watched before is still told, and so is a change of
-    /// the others since `second` of 1970, when they were begun to be read.
-    public func watch(_ files: [String], since second: Int) {
+    /// Watches `files` from here on, and `others` beside them. What has changed in the former since they were read is told, and so is
+    /// what has changed in the others where they were watched before and that was not told yet.
+    public func watch(_ files: [ReadFile], besides others: [String] = []) {
         let old = Dictionary(zip(self.files, seen)) { first, _ in first }
-        guard open(files) else { return }
-        for (index, file) in files.enumerated() {
-            if let state = old[file] {
+        var paths = files.map(\.path)
+        for other in others where !paths.contains(other) { paths.append(other) }
+        guard open(paths) else { return }
+        for (index, path) in paths.enumerated() {
+            if index < files.count {
+                seen[index] = files[index].stamp
+            } else if let state = old[path] {
                 seen[index] = state
-            } else if let stamp = seen[index], stamp.changed >= second {
-                seen[index] = nil
             }
         }
         // No event tells of what was written before.

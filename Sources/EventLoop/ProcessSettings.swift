@@ -26,10 +26,28 @@ public func ignoreUnusedSignals() {
     _ = signal(SIGUSR2, SIG_IGN)
 }
 
-/// Ignores the signals that mean something only to a proxy that runs, until it does: by their standard they would end it.
+/// Lets SIGTERM, SIGINT and SIGQUIT end the process at once, with 0, until `handOverSignals`. First thing in `main`.
+///
+/// By their standard they would end it too, but not pid 1, to which the system gives no signal without a handler: it would be started,
+/// and serve on. To let them wait would be no better, since a start may take long, as behind a pipe that nobody writes to. 0 is what a
+/// drain ends with, and here there is nothing to drain.
+public func endOnSignals() { recast_signals_end() }
+
+/// As `endOnSignals`, and lets the signals that mean something only to a proxy that runs wait until it does: by their standard they
+/// would end it. To ignore them would lose them: who sends SIGHUP has new settings, and the old ones may have been read already.
 public func holdSignals() {
-    for number in [SIGHUP, SIGUSR1] { _ = signal(number, SIG_IGN) }
+    endOnSignals()
+    recast_signals_hold()
     ignoreUnusedSignals()
+}
+
+/// Calls `install`, which sets the handlers of a loop (`EventLoop.onSignal`), with all signals waiting that the two above have seen to:
+/// none is lost between two handlers. Those that have waited come now, to the calling thread; the threads of `startThread` leave
+/// them to others.
+public func handOverSignals(_ install: () -> Void) {
+    recast_signals_hand_over()
+    install()
+    recast_signals_take()
 }
 
 /// Opens standard input, output and error on `/dev/null` where they are closed: the next socket would be taken for them.

@@ -47,6 +47,8 @@ public func startThread(name: String, _ body: @escaping @Sendable () -> Void) th
         &thread, nil,
         { context in
             let start = unsafe Unmanaged<ThreadStart>.fromOpaque(context!).takeRetainedValue()
+            // Those of the process are the main thread's: what waits there must not come here by another way.
+            recast_signals_leave()
             unsafe recast_name_thread(start.name)
             start.body()
             return nil

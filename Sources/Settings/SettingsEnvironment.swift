@@ -17,6 +17,8 @@ public struct SettingsEnvironment: Sendable {
     public var folderFault: @Sendable (_ path: String) -> String? = { _ in nil }
     /// Where a path that the settings name leads to: files of certificates, which are opened when they are needed.
     public var path: @Sendable (_ path: String) -> String
+    /// Hears of each file of certificates or keys before it is loaded.
+    var willLoad: @Sendable (_ path: String) -> Void = { _ in }
 
     /// Why a file could not be read.
     public struct FileFault: Error, Hashable, Sendable {

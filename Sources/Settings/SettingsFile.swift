@@ -1,4 +1,4 @@
-internal import EventLoop
+public import EventLoop
 internal import Gateway
 internal import HTTP2
 public import Proxy
@@ -51,17 +51,19 @@ public struct SettingsFile: Sendable {
     ///
     /// - Parameter withoutSecrets: whether variables and files may be missing, as `SettingsEnvironment.lacksSecrets` says.
     public static func load(_ path: String, withoutSecrets: Bool = false) throws(SettingsMistakes) -> SettingsFile {
-        var files: [String] = []
+        var files: [ReadFile] = []
         return try load(path, withoutSecrets: withoutSecrets, files: &files)
     }
 
-    /// As `load(_:)`, and says in `files` which files were read, or should have been, also when it throws: `path` first.
+    /// As `load(_:)`, and says in `files` which files were read, or should have been, also when it throws: `path` first, those of
+    /// certificates last.
     public static func load(
-        _ path: String, withoutSecrets: Bool = false, files: inout [String]
+        _ path: String, withoutSecrets: Bool = false, files: inout [ReadFile]
     ) throws(SettingsMistakes) -> SettingsFile {
         // Standard input is no file that could change.
-        let list = FileList(path == SettingsEnvironment.standardInput ? [] : [path])
-        defer { files = list.paths }
+        let list = FileList()
+        if path != SettingsEnvironment.standardInput { list.addText(path) }
+        defer { files = list.all }
         let text: String
         do {
             text = try SettingsEnvironment.readText(path)
@@ -75,11 +77,13 @@ public struct SettingsFile: Sendable {
         let read = environment.file
         let folder = folder(of: path)
         environment.file = { name throws(SettingsEnvironment.FileFault) in
-            list.append(SettingsEnvironment.path(name, in: folder))
+            list.addText(SettingsEnvironment.path(name, in: folder))
             return try read(name)
         }
+        environment.willLoad = { list.addCertificate($0) }
         var loaded = try parse(text, environment: environment)
-        loaded.settings.lifecycle.files = list.paths
+        // Certificates are loaded anew without the settings (`CertificateWatch`).
+        loaded.settings.lifecycle.files = list.text
         return loaded
     }
 

@@ -11,6 +11,7 @@ struct EchoCommand: ParsableCommand {
     var address = "127.0.0.1:3000"
 
     func run() throws {
+        endOnSignals()
         guard let socketAddress = SocketAddress.parse(address) else {
             throw CommandFault(
                 CommandFault.usage, "recast echo: \"\(address)\" is not an address; write 127.0.0.1:3000 or unix:/path")

@@ -8,8 +8,8 @@ struct Serve: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serve the routes of a settings file.",
         discussion: """
-            SIGTERM and SIGINT drain: no new connections, requests in flight finish. A second signal ends at once. SIGHUP \
-            reads the settings again; a file with mistakes changes nothing. SIGUSR1 opens the access log again.
+            SIGTERM, SIGINT and SIGQUIT drain: no new connections, requests in flight finish. A second signal ends at once. \
+            SIGHUP reads the settings again; a file with mistakes changes nothing. SIGUSR1 opens the access log again.
             """)
 
     @Argument(help: "The settings file; - is standard input.", completion: .file())
@@ -28,9 +28,9 @@ struct Serve: ParsableCommand {
 
     /// Serves the routes of `file` until a signal ends it.
     static func run(_ file: String) throws {
+        holdSignals()
         AccessChecks.endInRelease()
         openStandardDescriptors()
-        holdSignals()
         // What the dynamic linker has read nobody reads again; without this the start would be the peak of a process that never
         // again needs half as much. Once more after the settings would save 2 MiB of that, and take 1 ms.
         ProgramPages.letGo()

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Proxy
 internal import Settings
 
@@ -43,7 +44,7 @@ enum SettingsPath {
     static func reload(
         _ file: String, withoutSecrets: Bool = false, keeping reread: RereadSettings, warns: Bool = false
     ) -> Result<ProxySettings, ReloadFailure> {
-        var files: [String] = []
+        var files: [ReadFile] = []
         do {
             let loaded = try SettingsFile.load(file, withoutSecrets: withoutSecrets, files: &files)
             try loaded.runExamples()

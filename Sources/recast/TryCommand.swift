@@ -22,9 +22,9 @@ struct TryCommand: ParsableCommand {
     var upstreams = false
 
     func run() throws {
+        holdSignals()
         AccessChecks.endInRelease()
         openStandardDescriptors()
-        holdSignals()
         guard file != nil || !upstreams else {
             throw CommandFault(CommandFault.usage, "recast try: --upstreams is for a file with upstreams of its own")
         }

@@ -234,6 +234,18 @@ class EndingTests(DrainTestCase):
             self.assertNotEqual(recast.process.wait(DEADLINE), 0)
         self.assertEqual(count_lines(recast, "reload"), 0)
 
+    def test_sigquit_drains_as_sigterm_does(self):
+        recast = self.start()
+        go_on = self.upstream.hold(self)
+        with Client(recast.port) as client:
+            client.request("GET", "/plain")
+            self.upstream.wait_for(1)
+            recast.process.send_signal(signal.SIGQUIT)
+            wait_until("it drains", lambda: "draining" in recast.error_text())
+            go_on.set()
+            self.assertEqual(client.response().status, 200)
+        self.assertEqual(recast.process.wait(DEADLINE), 0)
+
     def test_a_unix_socket_is_gone_when_it_ends(self):
         recast = self.start()
         with Client(recast.path) as client:

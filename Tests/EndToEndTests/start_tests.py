@@ -1,6 +1,8 @@
-"""What a start depends on besides the settings: the processors and the descriptors that the process gets, and what was built."""
+"""What a start depends on besides the settings: the processors and the descriptors that the process gets, what was built, and what
+happens meanwhile."""
 
 import contextlib
+import errno
 import os
 import re
 import resource
@@ -16,6 +18,8 @@ from tls_support import path
 
 
 class StartTestCase(unittest.TestCase):
+    command = []  # what the process is started by
+
     def setUp(self):
         self.upstream = Upstream()
         self.addCleanup(self.upstream.stop)
@@ -32,8 +36,8 @@ class StartTestCase(unittest.TestCase):
                        f"upstreams: {{ app: 127.0.0.1:{self.upstream.port}{upstreams} }}\n"
                        "routes: [{ name: all, match: /*, upstream: app }]\n")
         with open(self.errors, "wb") as errors:
-            process = subprocess.Popen([RECAST, "serve", config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                       stderr=errors, preexec_fn=prepare, env={**os.environ, **(environment or {})})
+            process = subprocess.Popen([*self.command, RECAST, "serve", config], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=prepare, env={**os.environ, **(environment or {})})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -66,6 +70,125 @@ class StandardInputTests(StartTestCase):
         process.stdin.write(text.encode())
         process.stdin.close()
         self.assertIn("serving 1 route of <stdin> on ", self.serves(process))
+        self.stop(process)
+
+
+class MeanwhileTests(StartTestCase):
+    """What comes while the settings are read: they are held up by a pipe that one of them comes from."""
+
+    PIPE = 'via: "${file:pipe}"'
+
+    def begin(self, settings="workers: 2", prepare=None):
+        """A process that has read its file, and waits for the pipe."""
+        self.pipe = os.path.join(self.folder.name, "pipe")
+        if not os.path.exists(self.pipe):
+            os.mkfifo(self.pipe)
+        return self.start(f"{settings}\n{self.PIPE}", prepare)
+
+    def writer(self, process):
+        """The other end of the pipe, as soon as the process has opened its own."""
+        opened = []
+
+        def is_read():
+            self.assertIsNone(process.poll(), self.error_text())
+            try:
+                opened.append(os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+            return bool(opened)
+
+        wait_until("the pipe is read", is_read)
+        return os.fdopen(opened[0], "w")
+
+    def replace(self):
+        config = os.path.join(self.folder.name, "recast.yaml")
+        with open(config) as file:
+            text = file.read()
+        with open(config + ".new", "w") as file:
+            file.write(text.replace(self.PIPE, "via: new"))
+        os.rename(config + ".new", config)
+
+    def via(self):
+        self.upstream.reset()
+        with Client(self.port) as client:
+            client.request("GET", "/")
+            self.assertEqual(client.response().status, 200)
+        return self.upstream.one().fields.get("via")
+
+    def test_a_watched_file_that_is_replaced_is_read_again(self):
+        for workers in (1, 3):
+            with self.subTest(workers=workers):
+                process = self.begin(f"workers: {workers}\nwatch: true")
+                with self.writer(process) as pipe:
+                    self.replace()
+                    pipe.write("old\n")
+                self.serves(process)
+                wait_until("it is read again", lambda: "reload: serving" in self.error_text())
+                self.assertEqual(self.via(), "1.1 new")
+                self.stop(process)
+                self.assertEqual(self.error_text().count("reload: serving"), 1)
+
+    def test_a_file_that_stays_as_it_was_read_is_not_read_again(self):
+        process = self.begin("watch: true")
+        with self.writer(process) as pipe:
+            pipe.write("old\n")
+        self.serves(process)
+        self.assertEqual(self.via(), "1.1 old")
+        self.stop(process)
+        self.assertNotIn("reload", self.error_text())
+
+    def test_signals_that_ask_for_something_wait(self):
+        process = self.begin()
+        with self.writer(process) as pipe:
+            self.replace()
+            process.send_signal(signal.SIGHUP)
+            process.send_signal(signal.SIGUSR1)
+            pipe.write("old\n")
+        self.serves(process)
+        wait_until("it is read again", lambda: "reload: serving" in self.error_text())
+        self.assertIn("no log is opened again", self.error_text())
+        self.assertEqual(self.via(), "1.1 new")
+        self.stop(process)
+
+    def test_signals_that_end_it_do_so_at_once(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            with self.subTest(number):
+                process = self.begin()
+                with self.writer(process):
+                    process.send_signal(number)
+                    self.assertEqual(process.wait(DEADLINE), 0)
+                self.assertEqual(self.error_text(), "")
+
+    def test_signals_that_end_it_do_so_as_pid_1(self):
+        """The system gives that process no signal that it has no handler for."""
+        alone = ["unshare", "--fork", "--pid", "--kill-child"]
+        try:
+            subprocess.run([*alone, "true"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("no pid namespace can be made here")
+        self.command = alone
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            with self.subTest(number):
+                process = self.begin()
+                with self.writer(process):
+                    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+                        os.kill(int(file.read()), number)
+                    self.assertEqual(process.wait(DEADLINE), 0)
+
+    def test_a_mask_that_was_handed_down_keeps_none_back(self):
+        blocked = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1}
+        process = self.begin(prepare=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked))
+        with self.writer(process):
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(DEADLINE), 0)
+        process = self.begin(prepare=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked))
+        with self.writer(process) as pipe:
+            pipe.write("old\n")
+        self.serves(process)
+        self.replace()
+        process.send_signal(signal.SIGHUP)
+        wait_until("it is read again", lambda: "reload: serving" in self.error_text())
         self.stop(process)
 
 

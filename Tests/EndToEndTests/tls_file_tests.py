@@ -6,8 +6,9 @@ import subprocess
 import tempfile
 import unittest
 
+from admin import Admin, admin_port
 from harness import DEADLINE, RECAST, Client, Recast, Upstream, free_port, select_nothing
-from lifecycle_support import PLAIN, reload
+from lifecycle_support import PLAIN, reload, wait_until
 from tls_support import TLSClient, certificates, pair, path, pin
 
 
@@ -160,6 +161,44 @@ class ReloadedSessionTests(unittest.TestCase):
         for version, session in sessions.items():
             with self.subTest(version):
                 self.assertEqual(self.connect(version, session, takes_up=True), ("CN=server", False))
+
+
+class RefusedReloadTests(unittest.TestCase):
+    def test_a_reload_that_was_refused_for_a_file_is_tried_again_when_that_changes(self):
+        """A pair that is renewed half by half, and authorities that come last."""
+        folder = tempfile.mkdtemp(prefix="recast-tls-")
+        self.addCleanup(shutil.rmtree, folder, True)
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        admin, line = admin_port()
+        recast = Recast(PLAIN, {"app": f"127.0.0.1:{upstream.port}"}, settings=f"watch: true\n{line}")
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        with open(recast.config) as file:
+            text = file.read()
+
+        def install(source, name):
+            shutil.copy(path(source), os.path.join(folder, name + ".new"))
+            os.rename(os.path.join(folder, name + ".new"), os.path.join(folder, name))
+
+        def successful():
+            return Admin(admin).metrics().sum("recast_config_last_reload_successful")
+
+        files = f"certificate: {folder}/tls.crt, key: {folder}/tls.key, client_ca: {folder}/ca.crt"
+        with open(recast.config + ".new", "w") as file:
+            file.write(text.replace("listen: [", f"listen: [{{address: '127.0.0.1:{free_port()}', tls: {{{files}}}}}, "))
+        os.rename(recast.config + ".new", recast.config)
+        for reason, source, name in (
+            ("tls.crt doesn't exist", "server.pem", "tls.crt"), ("tls.key doesn't exist", "rsa.key", "tls.key"),
+            ("tls.key holds the key of another certificate", "server.key", "tls.key"),
+            ("ca.crt doesn't exist", "ca.pem", "ca.crt"),
+        ):
+            wait_until(reason, lambda: reason in recast.error_text())  # noqa: B023
+            wait_until("it is refused", lambda: successful() == 0)
+            self.assertNotIn("reload: serving", recast.error_text())
+            install(source, name)
+        wait_until("it is served", lambda: "reload: serving" in recast.error_text())
+        self.assertEqual(successful(), 1)
 
 
 class RemovedAddressTests(unittest.TestCase):

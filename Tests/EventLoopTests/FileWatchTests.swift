@@ -181,4 +181,65 @@ import Testing
                 ])
         }
     }
+
+    /// How often a watch of `files`, which were read, tells of something at once.
+    private func told(_ files: [ReadFile], besides others: [String] = []) throws -> Int {
+        var count = 0
+        try withLoop { loop in
+            let watch = try FileWatch(loop: loop, files: []) { count += 1 }
+            watch.watch(files, besides: others)
+            withExtendedLifetime(watch) {}
+        }
+        return count
+    }
+
+    @Test func `what has changed since it was read is told, and nothing else`() throws {
+        try withFolder { folder in
+            let paths = ["a", "b", "missing"].map { folder.appending(path: $0).path }
+            for path in paths.dropLast() { try Data("1".utf8).write(to: URL(filePath: path)) }
+            let read = paths.map { ReadFile($0) }
+            #expect(read.map { $0.stamp == nil } == [false, false, true])
+            #expect(try told(read) == 0)
+            #expect(try told([read[0]], besides: paths) == 0)
+            try Data("22".utf8).write(to: URL(filePath: paths[1]))
+            #expect(try told(read) == 1)
+            // It was not read this time, and nobody has watched it before.
+            #expect(try told([read[0]], besides: paths) == 0)
+            try Data("3".utf8).write(to: URL(filePath: paths[2]))
+            #expect(try told([read[2]]) == 1)
+            #expect(try told(paths.map { ReadFile($0) }) == 0)
+        }
+    }
+
+    @Test func `a file that was watched and not read again is told once`() throws {
+        try withFolder { folder in
+            let paths = ["a", "b"].map { folder.appending(path: $0).path }
+            for path in paths { try Data("1".utf8).write(to: URL(filePath: path)) }
+            try withLoop { loop in
+                var count = 0
+                let watch = try FileWatch(loop: loop, files: []) { count += 1 }
+                watch.watch(paths.map { ReadFile($0) })
+                try Data("22".utf8).write(to: URL(filePath: paths[1]))
+                for _ in 0..<3 { watch.watch([ReadFile(paths[0])], besides: paths) }
+                #expect(count == 1)
+                withExtendedLifetime(watch) {}
+            }
+        }
+    }
+
+    @Test func `that a pipe was used is no change of it`() throws {
+        try withFolder { folder in
+            let path = folder.appending(path: "pipe").path
+            #expect(unsafe mkfifo(path, 0o600) == 0)
+            let read = ReadFile(path)
+            let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK)
+            put("text", to: descriptor)
+            #expect(FileStamp(path) == read.stamp)
+            #expect(try told([read]) == 0)
+            close(descriptor)
+            try Data("1".utf8).write(to: folder.appending(path: "other"))
+            #expect(unsafe rename(folder.appending(path: "other").path, path) == 0)
+            #expect(try told([read]) == 1)
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 import Proxy
 import Settings
@@ -75,13 +76,42 @@ import Testing
         let text = SettingsTestFile.head + "  - { name: all, match: \"/${file:one}/${file:two}\", upstream: app }"
         try write(text, to: "recast.yaml")
         try write("first", to: "one")
-        var files: [String] = []
+        var files: [ReadFile] = []
         #expect(throws: SettingsMistakes.self) { try SettingsFile.load(path, files: &files) }
-        #expect(files == ["recast.yaml", "one", "two"].map { folder.appending(path: $0).path })
+        #expect(files.map(\.path) == ["recast.yaml", "one", "two"].map { folder.appending(path: $0).path })
+        #expect(files.map { $0.stamp == nil } == [false, false, true])
         try write("second", to: "two")
         let loaded = try SettingsFile.load(path, files: &files)
         #expect(loaded.settings.lifecycle.files == files && files.count == 3)
         #expect(throws: SettingsMistakes.self) { try SettingsFile.load(path + ".none", files: &files) }
-        #expect(files == [path + ".none"])
+        #expect(files.map(\.path) == [path + ".none"])
+    }
+
+    @Test("files of certificates are known where the file has mistakes, and are none of the settings' own")
+    func certificateFiles() throws {
+        let folder = URL(filePath: "/tmp/recast-files-\(UInt64.random(in: 0 ... .max))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "recast.yaml").path
+        let names = ["server.pem", "server.key", "ca.pem", "list.crl", "own.pem", "other.pem"]
+        let text = """
+            version: 1
+            listen:
+              address: 127.0.0.1:8080
+              tls: { certificate: server.pem, key: server.key, client_ca: ca.pem, client_crl: list.crl }
+            upstreams:
+              app: { address: "a:1", tls: { ca: own.pem } }
+              pinned: { address: "a:1", tls: { pinned_certificates: [other.pem, own.pem] } }
+            routes:
+              - { name: other, match: /other, upstream: pinned }
+              - { name: all, match: /*, upstream: app }
+            """
+        try Data(text.utf8).write(to: URL(filePath: path))
+        var files: [ReadFile] = []
+        #expect(throws: SettingsMistakes.self) { try SettingsFile.load(path, files: &files) }
+        #expect(files.map(\.path) == [path] + names.map { folder.appending(path: $0).path })
+        // Nothing is looked at where they needn't be there.
+        let loaded = try SettingsFile.load(path, withoutSecrets: true, files: &files)
+        #expect(files.map(\.path) == [path] && loaded.settings.lifecycle.files == files)
     }
 }

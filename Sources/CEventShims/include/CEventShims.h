@@ -80,6 +80,17 @@ unsigned long recast_thread_current(void);
 /* Lets a thread that runs write its stack to standard error. */
 void recast_thread_show_stack(unsigned long thread);
 
+/* Lets SIGTERM, SIGINT and SIGQUIT end the process at once, with 0, whatever it is doing: also one that has the number 1. */
+void recast_signals_end(void);
+/* Lets SIGHUP and SIGUSR1 wait until `recast_signals_take`. */
+void recast_signals_hold(void);
+/* Lets all five wait until then, and takes back what `recast_signals_end` has set. Other handlers can be set now: none is lost. */
+void recast_signals_hand_over(void);
+/* Lets the calling thread have all five, those that wait as well. */
+void recast_signals_take(void);
+/* Leaves all five to other threads. */
+void recast_signals_leave(void);
+
 /* Processors that the scheduler may put the calling thread on; 0 when the system doesn't say. */
 int recast_processors(void);
 

@@ -1,3 +1,5 @@
+public import EventLoop
+
 /// When settings are read again, and how the process ends.
 public struct LifecycleSettings: Hashable, Sendable {
     /// Whether the settings are read again when one of `files` changes; false. SIGHUP does so in any case.
@@ -11,8 +13,8 @@ public struct LifecycleSettings: Hashable, Sendable {
     public var handshake = Duration.milliseconds(100)
     /// Whether another process of the same user may listen on the same addresses, to take over; false.
     public var reusePort = false
-    /// The files that the settings were read from, those of `${file:…}` among them.
-    public var files: [String] = []
+    /// The files that the settings were read from, those of `${file:…}` among them, as they were before.
+    public var files: [ReadFile] = []
 
     public init() {}
 }

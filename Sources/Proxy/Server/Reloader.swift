@@ -1,4 +1,4 @@
-internal import EventLoop
+public import EventLoop
 
 /// Reads the settings again, one reading at a time, on a thread of its own: examples may take long, and the loops go on.
 ///
@@ -8,8 +8,6 @@ final class Reloader {
     private let loop: EventLoop
     private let load: SettingsReload
     private let done: (Result<ProxySettings, ReloadFailure>) -> Void
-    /// The second of 1970 in which the last reading began.
-    private(set) var startedAt = 0
     private var isRunning = false
     private var isAskedAgain = false
 
@@ -29,7 +27,6 @@ final class Reloader {
         }
         isRunning = true
         isAskedAgain = false
-        startedAt = loop.wallClockSeconds
         let inbox = loop.inbox
         let load = load
         do throws(LoopError) {
@@ -55,10 +52,11 @@ final class Reloader {
 public struct ReloadFailure: Error, Hashable, Sendable {
     /// What is wrong, a line each, with its place.
     public var reasons: [String]
-    /// The files that were read, or should have been: one of them must change before it can be better.
-    public var files: [String]
+    /// The files that were read, or should have been, those of certificates and keys among them: one of them must change before it can
+    /// be better.
+    public var files: [ReadFile]
 
-    public init(reasons: [String], files: [String]) {
+    public init(reasons: [String], files: [ReadFile]) {
         self.reasons = reasons
         self.files = files
     }

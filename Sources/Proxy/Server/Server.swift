@@ -14,7 +14,7 @@ public enum Server {
 
     /// Serves until a signal ends it. `ready` hears the addresses of the listeners once all workers listen.
     ///
-    /// SIGTERM and SIGINT drain: no new connections, idle ones are closed, exchanges in flight finish, at most for the grace
+    /// SIGTERM, SIGINT and SIGQUIT drain: no new connections, idle ones are closed, exchanges in flight finish, at most for the grace
     /// period. A second such signal ends at once. SIGHUP reads the settings again, SIGUSR1 opens the logs again; SIGPIPE and
     /// SIGUSR2 are ignored. Where a service manager listens (`NOTIFY_SOCKET`), it is told.
     /// - Parameters:
@@ -36,9 +36,13 @@ public enum Server {
         Allocator.tune(threads: settings.workers)
         let loop = try makeLoop()
         // As pid 1 a process gets only the signals that it has handlers for: they come before anything that may take long.
-        for number in [SIGTERM, SIGINT] { loop.onSignal(number) { [unowned loop] in serving(loop)?.stopRequested() } }
-        loop.onSignal(SIGHUP) { [unowned loop] in serving(loop)?.reloadRequested() }
-        loop.onSignal(SIGUSR1) { [unowned loop] in serving(loop)?.reopenLogs() }
+        handOverSignals {
+            for number in [SIGTERM, SIGINT, SIGQUIT] {
+                loop.onSignal(number) { [unowned loop] in serving(loop)?.stopRequested() }
+            }
+            loop.onSignal(SIGHUP) { [unowned loop] in serving(loop)?.reloadRequested() }
+            loop.onSignal(SIGUSR1) { [unowned loop] in serving(loop)?.reopenLogs() }
+        }
         if getpid() == 1 {
             loop.onSignal(SIGCHLD) { reapChildren() }
             // Those that ended before there was a handler.
@@ -78,8 +82,9 @@ public enum Server {
         if let address = admin?.address(of: .commands) { OperationalLog.note("admin port on \(address)") }
         if settings.admin.console != nil { admin?.tellConsole() }
         if let address = admin?.address(of: .status) { OperationalLog.note("status port on \(address)") }
-        control.prepareReloads(reload)
         let threads = try control.startOthers(Array(endpoints.dropFirst()))
+        // A file that has changed since it was read is read again by this at once, when all workers run.
+        control.prepareReloads(reload)
         loop.run()
         control.end()
         if let failure = control.failure { throw failure }

@@ -389,7 +389,7 @@ extension ServerControl {
         case .success(let settings): adopt(settings)
         case .failure(let failure):
             refuse(failure.reasons)
-            watch(self.settings.lifecycle.files + failure.files)
+            watch(failure.files, besides: self.settings.lifecycle.files)
         }
     }
 
@@ -458,20 +458,24 @@ extension ServerControl {
         return settings
     }
 
-    private func watch(_ files: [String]) {
-        guard settings.lifecycle.watch, let reloader else {
+    /// Tells of changes of `files` since they were read last, and of `others`, which were read before and not this time.
+    private func watch(_ files: [ReadFile], besides others: [ReadFile] = []) {
+        guard settings.lifecycle.watch, reloader != nil else {
             fileWatch = nil
             return
         }
-        if let fileWatch {
-            fileWatch.watch(files, since: reloader.startedAt)
-            return
-        }
         do throws(LoopError) {
-            fileWatch = try FileWatch(loop: worker.loop, files: files) { [unowned self] in
-                worker.logger.info("reload: a file of the settings has changed")
-                reloadRequested()
+            let watch: FileWatch
+            if let fileWatch {
+                watch = fileWatch
+            } else {
+                watch = try FileWatch(loop: worker.loop, files: []) { [unowned self] in
+                    worker.logger.info("reload: a file of the settings has changed")
+                    reloadRequested()
+                }
+                fileWatch = watch
             }
+            watch.watch(files, besides: others.map(\.path))
         } catch {
             worker.logger.error("the settings' files can't be watched: \(error)")
         }

@@ -35,7 +35,9 @@ final class TLSFileReader {
         if positions[FileKey(role: role, index: index)] == nil {
             positions[FileKey(role: role, index: index)] = node.position
         }
-        return context.environment.path(text)
+        let path = context.environment.path(text)
+        if !context.environment.lacksSecrets { context.environment.willLoad(path) }
+        return path
     }
 
     /// `certificate` and `key`; the key may stand in the certificate's file.

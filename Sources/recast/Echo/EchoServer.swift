@@ -9,7 +9,7 @@ final class EchoServer {
     private var listener: Listener?
     private var connections: [ObjectIdentifier: EchoConnection] = [:]
 
-    /// Listens on `address` and serves until SIGTERM or SIGINT. `ready` hears the bound address.
+    /// Listens on `address` and serves until SIGTERM, SIGINT or SIGQUIT. `ready` hears the bound address.
     static func run(address: SocketAddress, ready: (SocketAddress) -> Void) throws(LoopError) {
         ignoreSignalsOfWrites()
         let loop = try EventLoop()
@@ -18,7 +18,9 @@ final class EchoServer {
             server.accept($0, $1)
         }
         server.listener = listener
-        for number in [SIGTERM, SIGINT] { loop.onSignal(number) { [unowned loop] in loop.stop() } }
+        handOverSignals {
+            for number in [SIGTERM, SIGINT, SIGQUIT] { loop.onSignal(number) { [unowned loop] in loop.stop() } }
+        }
         ready(listener.address)
         loop.run()
         listener.close()
