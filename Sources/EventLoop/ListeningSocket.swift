@@ -107,6 +107,18 @@ public struct ListeningSocket: Sendable {
             file: UnixSocketFile(path: address.path))
     }
 
+    /// Whether clients of this socket may come to `other` as well: it is another name of the same, or bound to the same address.
+    public func isPlace(of other: ListeningSocket) -> Bool {
+        guard address == other.address else { return false }
+        guard address.isUnix, address.path.isEmpty else { return true }
+        // Names in the abstract namespace aren't read; there is one socket of each.
+        var own = stat()
+        var others = stat()
+        // SAFETY: both are written during the calls.
+        guard unsafe fstat(descriptor, &own) == 0, unsafe fstat(other.descriptor, &others) == 0 else { return true }
+        return own.st_ino == others.st_ino
+    }
+
     /// Another reference to this socket, for another loop.
     public func duplicate() throws(LoopError) -> ListeningSocket {
         let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)

@@ -159,6 +159,30 @@ class ReloadTests(ReloadTestCase):
                 wait_until("nobody listens there", lambda: load.refused >= 6)
             self.assertEqual(load.failures, [])
 
+    def test_a_listener_that_was_removed_is_put_back_at_once(self):
+        """Its sockets are still being closed then. When they are, somebody else's is in the way as ever."""
+        recast = self.start()
+        added = free_port()
+        more = self.text.replace("listen: [", f"listen: [127.0.0.1:{added}, ")
+        for _ in range(5):
+            self.write(more)
+            reload(recast)
+            self.assertEqual(self.status("/plain", added), 200)
+            self.write(self.text)
+            reload(recast)
+        self.assertNotIn("refused", recast.error_text())
+        wait_until("nobody listens there", lambda: self.is_refused(added))
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            other.bind(("127.0.0.1", added))
+            other.listen()
+            self.write(more)
+            reload(recast, "refused, the settings in effect stay")
+            self.assertIn(f"127.0.0.1:{added} is already in use", recast.error_text())
+        reload(recast)
+        self.assertEqual(self.status("/plain", added), 200)
+
     def is_refused(self, port):
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE):

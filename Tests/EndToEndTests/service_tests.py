@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -98,6 +99,63 @@ class ServiceManagerTests(DrainTestCase):
                     wait_until("the next one serves", lambda: len(load.answered) > count + 50)
             self.assertEqual(load.refused, 0)
             tell_apart(self, load, self.upstream)
+
+    GIVE = """
+import fcntl, os, sys
+given = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 100) for number in sys.argv[1].split(",")]
+for at, descriptor in enumerate(given):
+    os.dup2(descriptor, 3 + at)
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+    def test_a_socket_that_is_listed_by_two_names_is_refused(self):
+        """Its clients would be served as one of the two says, or as the other does: with TLS or without."""
+        recast = self.start()
+        recast.stop()
+        with open(recast.config) as file:
+            text = file.read()
+        place = f"127.0.0.1:{recast.port}"
+
+        def write(listen):
+            with open(recast.config, "w") as file:
+                file.write(text.replace(f"listen: [{place}", f"listen: [{listen}"))
+
+        def told():
+            with open(os.path.join(recast.folder, "managed")) as file:
+                return file.read()
+
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", recast.port))
+            listener.listen(16)
+            # One socket by two descriptors, each with a name of its own.
+            with listener.dup() as same:
+                numbers = (listener.fileno(), same.fileno())
+                prepare = [sys.executable, "-c", self.GIVE, ",".join(map(str, numbers))]
+
+                def serve():
+                    return self.launch(recast, {"LISTEN_FDS": "2", "LISTEN_FDNAMES": "web:api"}, numbers, prepare)
+
+                cases = [(f"systemd:web, {place}", f"systemd:web: it is {place}, which is listed too"),
+                         (f"{place}, systemd:api", f"systemd:api: it is {place}, which is listed too"),
+                         ("systemd:web, systemd:api", f"systemd:api: it is {place}, and so is systemd:web, which is listed too")]
+                for listen, reason in cases:
+                    with self.subTest(listen):
+                        write(listen)
+                        self.assertEqual(serve().wait(DEADLINE), 69)
+                        self.assertIn(f"can't listen on {reason}", told())
+                for before, (listen, reason) in zip(("systemd:web", place, "systemd:web"), cases):
+                    with self.subTest(f"a reload from {before} to {listen}"):
+                        write(before)
+                        process = serve()
+                        wait_until("it serves", lambda: "serving" in told())
+                        write(listen)
+                        process.send_signal(signal.SIGHUP)
+                        wait_until("it is refused", lambda: "refused, the settings in effect stay" in told())
+                        self.assertIn(f"can't listen on {reason}", told())
+                        process.send_signal(signal.SIGTERM)
+                        self.assertEqual(process.wait(DEADLINE), 0)
 
     def test_a_client_of_a_socket_for_both_families_has_its_ipv4_address(self):
         """As systemd opens `ListenStream=8080`: trust, caps, fields and log know of no mapped addresses."""

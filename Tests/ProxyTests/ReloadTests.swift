@@ -109,4 +109,33 @@ import Transcoding
             #expect(response.status == 200)
         }
     }
+
+    @Test("an address is put back while its sockets are being closed; once they are, nobody else's is shared")
+    func putBack() throws {
+        try withRig([forward("/a")]) { rig in
+            let probe = try ListeningSocket.open(
+                SocketAddress(ipv4: 0x7F00_0001, port: 0), sharing: .none, backlog: 8)
+            let address = probe.address
+            probe.close()
+            let added = ListenAddress.tcp(host: "127.0.0.1", port: Int(address.port))
+            // The loop doesn't run meanwhile, so that none of the sockets is closed.
+            for _ in 0..<3 {
+                try adopt(rig, [forward("/a")]) { $0.listen.append(added) }
+                try adopt(rig, [forward("/a")]) { $0.lifecycle.handshake = .milliseconds(20) }
+            }
+            try adopt(rig, [forward("/a")]) { $0.listen.append(added) }
+            try adopt(rig, [forward("/a")]) { $0.lifecycle.handshake = .milliseconds(20) }
+            try rig.until("the address is free") {
+                guard let socket = try? ListeningSocket.open(address, sharing: .none, backlog: 8) else { return false }
+                socket.close()
+                return true
+            }
+            let stranger = try ListeningSocket.open(address, sharing: .anybody, backlog: 8)
+            #expect(throws: ServerError.self) { try adopt(rig, [forward("/a")]) { $0.listen.append(added) } }
+            stranger.close()
+            try adopt(rig, [forward("/a")]) { $0.listen.append(added) }
+            try adopt(rig, [forward("/a")])
+            #expect(try rig.exchange(get).response.status == 200)
+        }
+    }
 }

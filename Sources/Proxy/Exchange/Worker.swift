@@ -52,8 +52,8 @@ public final class Worker {
     var clientTimes: ClientTimes { current.clientTimes }
     /// The listeners, and why they don't accept.
     var gate = ListenerGate()
-    /// Listeners that have been left but may still have connections for us.
-    private var closingListeners = 0
+    /// Where listeners have been left that may still have connections for us: each address once for each of its sockets.
+    private var closing: [ListenAddress] = []
     /// What all workers count together.
     let shared: SharedAdmission
     /// What admission remembers besides the connections; see Worker+Admission.swift.
@@ -179,13 +179,21 @@ public final class Worker {
         }
     }
 
-    /// Ends accepting where `isLeft` says so. What waits there is accepted first.
-    private func leave(_ isLeft: (ListenAddress) -> Bool) {
+    /// Ends accepting where `isLeft` says so. What waits there is accepted first; `done` is called when the last of these sockets is
+    /// closed.
+    private func leave(_ isLeft: (ListenAddress) -> Bool, _ done: (@Sendable () -> Void)? = nil) {
         let left = gate.remove(where: isLeft)
-        closingListeners += left.count
-        for listener in left {
+        guard !left.isEmpty else {
+            done?()
+            return
+        }
+        closing += left.map(\.name)
+        var missing = left.count
+        for (name, listener) in left {
             listener.finish(after: current.settings.lifecycle.handshake.nanoseconds) { [unowned self] in
-                closingListeners -= 1
+                if let index = closing.firstIndex(of: name) { closing.remove(at: index) }
+                missing -= 1
+                if missing == 0 { done?() }
                 finishDrainIfIdle()
             }
         }
@@ -299,8 +307,10 @@ public final class Worker {
 
     /// Serves what begins from here on by `settings`, as a worker that is alone: it opens the new listeners itself.
     public func adopt(_ settings: ProxySettings) throws(ServerError) {
-        let added = settings.listen.filter { !current.settings.listen.contains($0) }
-        let opened = try BoundListener.open(added, workers: 1, lifecycle: settings.lifecycle)[0]
+        let old = current.settings.listen
+        let added = settings.listen.filter { !old.contains($0) }
+        let replaced = closing + old.filter { !settings.listen.contains($0) }
+        let opened = try BoundListener.open(added, workers: 1, lifecycle: settings.lifecycle, replaced: replaced)[0]
         let isSameLog = settings.accessLog == current.settings.accessLog
         let sink = isSameLog ? log.sink : try LogSink.of(settings.accessLog)
         adopt(SettingsChange(settings: settings, opened: opened, logSink: sink))
@@ -341,7 +351,7 @@ public final class Worker {
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
         gate.secure(settings)
         listen(on: change.opened)
-        leave { !settings.listen.contains($0) }
+        leave({ !settings.listen.contains($0) }, change.onLeft)
     }
 
     private func moveLog(to sink: LogSink?, _ settings: ProxySettings) {
@@ -393,7 +403,7 @@ public final class Worker {
     }
 
     private func finishDrainIfIdle() {
-        if isClosingIdle, connections.isEmpty, closingListeners == 0 { endDrain() }
+        if isClosingIdle, connections.isEmpty, closing.isEmpty { endDrain() }
     }
 
     /// Ends the drain now, whatever is in flight. Without one it does nothing.
@@ -443,4 +453,6 @@ struct SettingsChange: Sendable {
     let opened: [BoundListener]
     /// Where the access log goes from here on; nil: nowhere.
     let logSink: LogSink?
+    /// Called on the worker's thread when it has closed its sockets for addresses that the new settings don't have.
+    var onLeft: (@Sendable () -> Void)?
 }

@@ -13,18 +13,21 @@ struct BoundListener: Sendable {
     /// same for a unix socket and for one that the service manager holds. All or none: what was opened is closed on a failure.
     /// - Parameters:
     ///   - lifecycle: says whether other processes may listen there too.
-    ///   - replaced: addresses that will be closed. One that takes up the port of such a one may be opened beside it.
+    ///   - replaced: addresses of ours that are being closed, or will be. One that takes up the port of such a one may be opened beside
+    ///     it.
+    ///   - kept: addresses that are listened on already, and stay.
     ///   - inherited: sockets of the service manager, used where they fit.
     static func open(
         _ names: [ListenAddress], workers: Int, lifecycle: LifecycleSettings, replaced: [ListenAddress] = [],
-        inherited: InheritedSockets = InheritedSockets()
+        kept: [ListenAddress] = [], inherited: InheritedSockets = InheritedSockets()
     ) throws(ServerError) -> [[BoundListener]] {
+        try checkInherited(kept + names, inherited)
         var opened = [[BoundListener]](repeating: [], count: workers)
         do throws(ServerError) {
             for name in names {
-                let sharing: ListeningSocket.Sharing =
-                    lifecycle.reusePort || replaced.contains { $0.port == name.port && name.port != nil }
-                    ? .anybody : .laterOnes
+                let sharing: Sharing =
+                    lifecycle.reusePort
+                    ? .always : replaced.contains { $0.port == name.port && name.port != nil } ? .ifNeeded : .never
                 try open(name, sharing: sharing, inherited: inherited, into: &opened)
             }
         } catch {
@@ -34,8 +37,51 @@ struct BoundListener: Sendable {
         return opened
     }
 
+    /// Throws where two of `names` are one socket of the service manager: each connection there would be served as either of them says, in
+    /// plain text where TLS was asked for. Two sockets that are bound to one address are as bad: the system picks one of them.
+    private static func checkInherited(
+        _ names: [ListenAddress], _ inherited: InheritedSockets
+    ) throws(ServerError) {
+        var seen: [(name: ListenAddress, socket: ListeningSocket)] = []
+        for name in names {
+            let sockets = inherited.fitting(name)
+            for socket in sockets {
+                guard let other = seen.first(where: { $0.socket.isPlace(of: socket) })?.name else { continue }
+                guard case .systemd = name else {
+                    throw .listen(other.description, reason: "it is \(name), which is listed too")
+                }
+                guard case .systemd = other else {
+                    throw .listen(name.description, reason: "it is \(other), which is listed too")
+                }
+                throw .listen(
+                    name.description, reason: "it is \(socket.address), and so is \(other), which is listed too")
+            }
+            seen += sockets.map { (name: name, socket: $0) }
+        }
+    }
+
+    /// Whether an address may be opened where others listen already that let others do so.
+    private enum Sharing {
+        case always
+        /// Where it is in use, since that may be by a socket of our own that is about to be closed. Each of those shares with later ones,
+        /// so that nobody is let in here who could not be there already. Where it isn't in use any more, nobody else is let in.
+        case ifNeeded
+        case never
+    }
+
+    /// Opens the first socket on `address`.
+    private static func open(_ address: SocketAddress, sharing: Sharing) throws(LoopError) -> ListeningSocket {
+        if case .always = sharing { return try ListeningSocket.open(address, sharing: .anybody, backlog: backlog) }
+        do throws(LoopError) {
+            return try ListeningSocket.open(address, sharing: .laterOnes, backlog: backlog)
+        } catch {
+            guard case .ifNeeded = sharing, case .addressInUse = error else { throw error }
+            return try ListeningSocket.open(address, sharing: .anybody, backlog: backlog)
+        }
+    }
+
     private static func open(
-        _ name: ListenAddress, sharing: ListeningSocket.Sharing, inherited: InheritedSockets,
+        _ name: ListenAddress, sharing: Sharing, inherited: InheritedSockets,
         into opened: inout [[BoundListener]]
     ) throws(ServerError) {
         if case .systemd(let wanted) = name { return try share(inherited.named(wanted), as: name, into: &opened) }
@@ -44,7 +90,7 @@ struct BoundListener: Sendable {
         }
         if let socket = inherited.socket(for: address) { return try share([socket], as: name, into: &opened) }
         do throws(LoopError) {
-            let first = try ListeningSocket.open(address, sharing: sharing, backlog: backlog)
+            let first = try open(address, sharing: sharing)
             opened[0].append(BoundListener(name: name, socket: first))
             for worker in opened.indices.dropFirst() {
                 let socket =
@@ -82,5 +128,14 @@ extension ListenAddress {
     fileprivate var port: Int? {
         guard case .tcp(_, let port) = self, port != 0 else { return nil }
         return port
+    }
+}
+
+extension InheritedSockets {
+    /// Those that are used for `name`.
+    fileprivate func fitting(_ name: ListenAddress) -> [ListeningSocket] {
+        if case .systemd(let wanted) = name { return named(wanted) }
+        guard !sockets.isEmpty, let address = SocketAddress.parse(name.description) else { return [] }
+        return socket(for: address).map { [$0] } ?? []
     }
 }

@@ -43,9 +43,9 @@ struct ListenerGate {
     }
 
     /// Forgets listeners that are left, and returns them: they are the caller's to end.
-    mutating func remove(where isLeft: (ListenAddress) -> Bool) -> [Listener] {
+    mutating func remove(where isLeft: (ListenAddress) -> Bool) -> [(name: ListenAddress, listener: Listener)] {
         let left = listeners.filter { isLeft($0.name) }
         listeners.removeAll { isLeft($0.name) }
-        return left.map(\.listener)
+        return left.map { (name: $0.name, listener: $0.listener) }
     }
 }

@@ -16,6 +16,9 @@ final class ServerControl {
     var fileWatch: FileWatch?
     /// What is read by new settings only when all workers run.
     var isReloadWaiting = false
+    /// Addresses that a reload has taken away, each time with the number of workers that haven't closed their sockets for them yet.
+    private var leaving: [Int: (addresses: [ListenAddress], workers: Int)] = [:]
+    private var nextLeaving = 0
 
     private let addresses: [SocketAddress]
     private let ready: ([SocketAddress]) -> Void
@@ -412,9 +415,12 @@ extension ServerControl {
         do throws(ServerError) {
             logSink = settings.accessLog == old.accessLog ? worker.log.sink : try LogSink.of(settings.accessLog)
             opened = try BoundListener.open(
-                added, workers: workers, lifecycle: settings.lifecycle, replaced: removed, inherited: inherited)
+                added, workers: workers, lifecycle: settings.lifecycle,
+                replaced: removed + leaving.values.flatMap(\.addresses),
+                kept: settings.listen.filter { old.listen.contains($0) }, inherited: inherited)
         } catch {
-            return refuse(["\(error)"])
+            refuse(["\(error)"])
+            return watch(settings.lifecycle.files, besides: old.lifecycle.files)
         }
         for name in ServerRestart.needed(from: old, to: settings) {
             worker.logger.warning("reload: a new value of \"\(name)\" takes effect after a restart")
@@ -422,7 +428,10 @@ extension ServerControl {
         let settings = Self.keepingWhatRuns(of: old, in: settings)
         self.settings = settings
         // Nothing can fail from here on.
-        distribute(opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink) }) { $0.adopt($1) }
+        let onLeft = beginLeaving(removed)
+        distribute(
+            opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink, onLeft: onLeft) }
+        ) { $0.adopt($1) }
         certificates.follow(settings)
         worker.shared.replays.keep(Set(settings.routes.filter { $0.verification?.replay != nil }.map(\.name)))
         worker.shared.rates.keep(Set(settings.routes.filter(\.limitsRate).map(\.name)))
@@ -438,6 +447,22 @@ extension ServerControl {
         worker.logger.info("reload: serving \(counted(settings.routes.count, "route"))")
         notifier?.ready(status: "serving \(counted(settings.routes.count, "route"))")
         watch(settings.lifecycle.files)
+    }
+
+    /// Remembers that `addresses` are being closed, and returns what each worker calls when it has done so. Until then they may be put
+    /// back beside the sockets that still take who had come.
+    private func beginLeaving(_ addresses: [ListenAddress]) -> (@Sendable () -> Void)? {
+        guard !addresses.isEmpty else { return nil }
+        let number = nextLeaving
+        nextLeaving += 1
+        leaving[number] = (addresses, settings.workers)
+        let main = worker.loop.inbox
+        return { main.perform { loop in ServerControl.of(loop).left(number) } }
+    }
+
+    private func left(_ number: Int) {
+        guard let workers = leaving[number]?.workers else { return }
+        if workers > 1 { leaving[number]?.workers = workers - 1 } else { leaving[number] = nil }
     }
 
     /// What `ServerRestart` names keeps the value that the process started with, so that these settings say what is in
