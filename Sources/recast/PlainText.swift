@@ -11,8 +11,13 @@ enum PlainText {
     /// A text of JSON, of which such characters stand in strings only: `\u202e`.
     static func json(_ text: String) -> String {
         LogText.escaped(text) { scalar in
-            let digits = String(scalar, radix: 16)
-            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            let units = LogText.units(of: scalar)
+            return escape(units.first) + (units.second.map(escape) ?? "")
         }
+    }
+
+    private static func escape(_ unit: UInt32) -> String {
+        let digits = String(unit, radix: 16)
+        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
     }
 }

@@ -123,6 +123,7 @@ class ExplainTests(unittest.TestCase):
         write(ROUTES % self.port + REST.replace("name: any, match: /any", "name: any, match: \"/:any\u202e\""))
         self.assertIn("/:any\\u{202E} a colon is a character like any other", printed("check", path))
         self.assertIn('"a\\u202eb\\u0085"', printed("explain", "--json", path, "orders", data='{"a\u202eb\x85":1}'.encode()))
+        self.assertIn('"a\\udb40\\udc01b"', printed("explain", "--json", path, "orders", data='{"a\U000e0001b":1}'.encode()))
         self.assertIn("/:any\\u{202E}  ", printed("routes", path))
         self.assertIn("/:any\\u{202E}", printed("explain", path, "any", "--path", "/x", "--type", FORM, data="\u202ea=1".encode()))
         self.assertIn('has no route "\\u{1B}[0m"', printed("explain", path, "\x1b[0m"))

@@ -91,6 +91,44 @@ import Testing
         }
     }
 
+    @Test("what nobody sees is what Unicode's tables say of characters beyond ASCII")
+    func unseen() {
+        let categories: Set<Unicode.GeneralCategory> = [.control, .format, .lineSeparator, .paragraphSeparator]
+        let planes: [ClosedRange<UInt32>] = [0x80...0x1FFFF, 0xDFFF0...0xE1FFF, 0x10FFF0...0x10FFFF]
+        var others: [String] = []
+        for plane in planes {
+            for scalar in plane.compactMap({ Unicode.Scalar($0) }) {
+                let properties = scalar.properties
+                let isUnseen =
+                    categories.contains(properties.generalCategory) || properties.isDefaultIgnorableCodePoint
+                let bytes = Array(String(Character(scalar)).utf8)
+                let found = LogText.unprintable(bytes.span, at: 0)
+                let isRight = isUnseen ? found?.scalar == scalar.value && found?.count == bytes.count : found == nil
+                if !isRight { others.append(String(scalar.value, radix: 16)) }
+            }
+        }
+        #expect(others == [])
+    }
+
+    @Test(
+        "how it is written in JSON",
+        arguments: [
+            ("a\u{AD}b", #"a\u00adb"#), ("\u{34F}", #"\u034f"#), ("\u{115F}\u{1160}", #"\u115f\u1160"#),
+            ("\u{17B4}\u{17B5}", #"\u17b4\u17b5"#), ("\u{180B}\u{180E}\u{180F}", #"\u180b\u180e\u180f"#),
+            ("\u{3164}", #"\u3164"#), ("\u{FFA0}", #"\uffa0"#), ("\u{FFF9}\u{FFFB}", #"\ufff9\ufffb"#),
+            ("\u{2764}\u{FE0F}", "\u{2764}" + #"\ufe0f"#), ("\u{1F468}\u{200D}", "\u{1F468}" + #"\u200d"#),
+            ("\u{1D173}", #"\ud834\udd73"#), ("\u{E0001}", #"\udb40\udc01"#), ("\u{E0FFF}", #"\udb43\udfff"#),
+            ("\u{FC}\u{5B57}\u{E01}\u{1F600}", "\u{FC}\u{5B57}\u{E01}\u{1F600}"),
+        ])
+    func unseenInJSON(text: String, shown: String) throws {
+        var line = LogLine(into: OutputBuffer())
+        line.member("text", text: Array(text.utf8).span)
+        let bytes = line.end().span.copied()
+        #expect(String(decoding: bytes, as: UTF8.self) == "{\"text\":\"\(shown)\"}\n")
+        let object = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: String]
+        #expect(object?["text"] == text)
+    }
+
     @Test(
         "a long value is cut between two characters, and that is marked",
         arguments: [

@@ -22,9 +22,9 @@ export const unseen = (text) => h('span', { class: 'unseen' }, text);
 
 // What can't be seen, or turns the direction of text, is shown by its number: a name must not look like another one.
 // eslint-disable-next-line no-control-regex
-const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
-export const visible = (text) => String(text)
-  .replace(invisible, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
+const byNumber = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+export const visible = (text) => String(text).replace(invisible, (sign) => sign.split('').map(byNumber).join(''));
 // The same for what stands on one line.
 export const line = (text) => visible(text).replace(/\t/g, '\\t').replace(/\n/g, '\\n');
 

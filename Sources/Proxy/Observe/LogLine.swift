@@ -124,8 +124,9 @@ struct LogLine: ~Copyable {
         while at < value.count {
             let byte = value[at]
             if let (scalar, count) = LogText.unprintable(value, at: at) {
-                output.append("\\u")
-                for shift in [12, 8, 4, 0] { output.append(ASCII.lowerHexDigit(UInt8(scalar >> UInt32(shift) & 15))) }
+                let units = LogText.units(of: scalar)
+                append(unit: units.first)
+                if let second = units.second { append(unit: second) }
                 at += count
                 continue
             }
@@ -133,5 +134,10 @@ struct LogLine: ~Copyable {
             output.append(byte)
             at += 1
         }
+    }
+
+    private mutating func append(unit: UInt32) {
+        output.append("\\u")
+        for shift in [12, 8, 4, 0] { output.append(ASCII.lowerHexDigit(UInt8(unit >> UInt32(shift) & 15))) }
     }
 }
