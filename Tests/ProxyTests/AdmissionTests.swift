@@ -53,6 +53,19 @@ import Testing
         }
     }
 
+    @Test(
+        "what is said at the cap names the number of the settings, also where a worker has a share of it",
+        arguments: [
+            (1, "there may be 20 connections: others wait (connections.total)"),
+            (2, "there may be 10 connections at this worker, its share of 20: others wait (connections.total)"),
+        ])
+    func capNote(workers: Int, note: String) {
+        var settings = ProxySettings(
+            listen: [.tcp(host: "127.0.0.1", port: 0)], workers: workers, upstreams: [], routes: [])
+        settings.admission.connections = 20
+        #expect(AdmissionLimits(settings).capNote == note)
+    }
+
     // MARK: One connection
 
     @Test("the answer to the last request that a connection may make says so, and the connection ends")

@@ -93,8 +93,7 @@ extension Worker {
         if gate.pause(.connections) {
             counters.admission.pauses += 1
             if admission.capNotice.isDue(loop.now) {
-                logger.warning(
-                    "there may be \(counted(limits.connections, "connection")): others wait (connections.total)")
+                logger.warning("\(limits.capNote)")
             }
         }
         let timer = admission.timer ?? Timer(loop: loop) { [unowned self] in lookForRoom() }

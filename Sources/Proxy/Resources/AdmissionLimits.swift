@@ -6,6 +6,8 @@ internal import Synchronization
 struct AdmissionLimits {
     /// Connections of this worker: its share of the process's; the system spreads connections by hash.
     let connections: Int
+    /// Those of the process.
+    let total: Int
     /// Above this, idle connections are closed and wait for a quarter of their time only: 90 % of `connections`.
     let relief: Int
     /// At this the listeners accept again after the cap was reached.
@@ -25,7 +27,7 @@ struct AdmissionLimits {
     /// - Parameter worker: the number of the worker, from 0.
     init(_ settings: ProxySettings, worker: Int = 0) {
         let admission = settings.admission
-        let total = admission.connections ?? DescriptorNeeds(settings).connections(of: raiseDescriptorLimit())
+        total = admission.connections ?? DescriptorNeeds(settings).connections(of: raiseDescriptorLimit())
         connections = WorkerShare(number: worker, of: settings.workers).share(of: total)
         relief = connections - (connections + 9) / 10
         resume = connections - 1 - connections / 64
@@ -43,6 +45,13 @@ struct AdmissionLimits {
         head.head = admission.head.bytes
         head.fieldCount = admission.head.fields
         self.head = head
+    }
+
+    /// What is said when the cap is reached: where it is a worker's, with the number that the settings have.
+    var capNote: String {
+        let share = counted(connections, "connection")
+        let whose = connections < total ? " at this worker, its share of \(total)" : ""
+        return "there may be \(share)\(whose): others wait (connections.total)"
     }
 }
 
