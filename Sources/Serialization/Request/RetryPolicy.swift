@@ -1,15 +1,16 @@
 public import HTTPTypes
 internal import Transcoding
 
-/// When a request is sent again, and after how long: Alamofire's `RetryPolicy`.
+/// When a request is sent again, and after how long: Alamofire's `RetryPolicy`, whose names <doc:DifferencesFromAFNetworking> has.
 ///
-/// It decides only; who sends requests waits and takes a new body stream, see `MultipartFormData.makeStream()`.
+/// The wait is `scale` times the power of `base`, and a day at most. It decides only; who sends requests waits and takes a new body
+/// stream, see `MultipartFormData.makeStream()`.
 public struct RetryPolicy: Hashable, Sendable {
     /// How often a request is sent again at most.
     public var limit = 2
-    /// What the wait grows by from one time to the next.
+    /// What the wait grows by from one time to the next; below 0 it is 0.
     public var base = 2
-    /// What the powers of `base` are counted in, 0.5 s: the waits are 0.5 s, 1 s, 2 s and so on.
+    /// What the powers of `base` are counted in, 0.5 s: the waits are 0.5 s, 1 s, 2 s and so on, a day at most; below 0 it is 0.
     public var scale = Duration.milliseconds(500)
     /// The methods whose requests may be sent twice without harm, in upper case.
     public var methods: Set<String> = ["DELETE", "GET", "HEAD", "OPTIONS", "PUT", "TRACE"]
@@ -34,12 +35,18 @@ public struct RetryPolicy: Hashable, Sendable {
 
     private func delay(to method: HTTPRequest.Method, retries: Int) -> Duration? {
         guard retries >= 0, retries < limit, methods.contains(method.rawValue) else { return nil }
-        var delay = scale
+        var delay = min(max(scale, .zero), Self.longest)
+        guard retries > 0, delay > .zero, base != 1 else { return delay }
+        guard base > 1 else { return .zero }
+        // The wait doubles at least, so this ends, however many times there are.
         for _ in 0..<retries {
-            // No wait is longer than a day.
-            guard delay < .seconds(86_400) else { break }
+            // Compared before it is multiplied: the product may be beyond all durations.
+            guard delay <= Self.longest / base else { return Self.longest }
             delay *= base
         }
         return delay
     }
+
+    /// A day.
+    private static var longest: Duration { .seconds(86_400) }
 }
