@@ -186,13 +186,13 @@ extension MultipartBodyStream {
         let left = part.length - bodyRead
         if left == 0 {
             // The end of the length must be the end of the body.
-            guard try nextBytes(of: part, upTo: 1).isEmpty else { throw Self.mismatch("more", part) }
+            guard try nextBytes(of: part, upTo: 1).isEmpty else { throw Self.mismatch(index, part, after: nil) }
             reader = nil
             opened = .nothing
             return begin(index + 1 < form.parts.count ? .boundary(part: index + 1) : .finalBoundary)
         }
         let next = try nextBytes(of: part, upTo: min(left, count - bytes.count))
-        guard !next.isEmpty else { throw Self.mismatch("fewer", part) }
+        guard !next.isEmpty else { throw Self.mismatch(index, part, after: bodyRead) }
         bytes += next
         bodyRead += next.count
     }
@@ -219,9 +219,14 @@ extension MultipartBodyStream {
         return pending[pendingStart..<end]
     }
 
-    private static func mismatch(_ word: String, _ part: MultipartFormData.Part) -> SerializationError {
+    /// - Parameter count: the bytes that the body has; nil: more than it should.
+    private static func mismatch(
+        _ index: Int, _ part: MultipartFormData.Part, after count: Int?
+    ) -> SerializationError {
+        let found = count.map { "\($0) bytes" } ?? "more bytes"
         var error = SerializationError(
-            .lengthMismatch, reason: "the body of a part has \(word) bytes than its length says")
+            .lengthMismatch,
+            reason: "the body of part \(index), counted from 0, has \(found) where \(part.length) were announced")
         if case .file(let path) = part.body { error.path = path }
         return error
     }

@@ -113,6 +113,14 @@ extension SerializationError {
     /// can't be coded or is of the wrong type, 3840 unreadable and 3851 unwritable documents.
     public var code: Int { numbers.code }
 
+    // Requirements of Swift's `Error`, which Foundation asks for an `NSError`: without them that has the name of the type and a number of
+    // the compiler's.
+
+    /// As `domain`, for `error as NSError`.
+    public var _domain: String { domain }
+    /// As `code`, for `error as NSError`.
+    public var _code: Int { code }
+
     private var numbers: (domain: String, code: Int) {
         switch kind {
         case .invalidURL, .notFileURL, .fileUnreachable, .notRegularFile: (Self.requestDomain, -1000)
@@ -128,13 +136,21 @@ extension SerializationError {
 }
 
 extension SerializationError: CustomStringConvertible {
-    /// The reason with the file and what lies beneath, in one line: `the file can't be written [/a/b]: Permission denied`.
+    /// The reason with the file and what lies beneath, in one line: `the file can't be written [/a/b]: Permission denied`. What lies
+    /// beneath is described by itself: an error of yours quotes what it quotes.
     public var description: String {
         var text = reason
+        if path != nil || systemText != nil || conversion != nil || underlying != nil, text.hasSuffix(".") {
+            // More follows the sentence: some reasons are AFNetworking's, with their full stop.
+            text.removeLast()
+        }
         if let path { text += " [\(path)]" }
         if let systemText { text += ": \(systemText)" }
-        if let conversion { text += ": \(conversion)" }
-        if let beneath = underlyingError { text += " (\(beneath))" }
+        if let conversion {
+            text += ": \(conversion)"
+            if let property = conversion.property, property != conversion.setting { text += ", in Swift \(property)" }
+        }
+        if let underlying { text += " (\(underlying))" }
         return text
     }
 }

@@ -7,6 +7,72 @@ import Transcoding
 /// What a program holds in memory already is read whatever its size, unless the program says otherwise.
 @Suite("Limits of bodies in memory")
 struct BodyLimitTests {
+    @Test("A limit below 0 is 0, and its error names a place")
+    func belowZero() {
+        let documents: [(DocumentFormat, String)] = [
+            (.json, #"{"a":[1,"x"]}"#), (.form, "a[b]=1&c=x"), (.xml, "<a b='1'><c>x</c></a>"),
+            (.propertyList, "<plist><dict><key>a</key><integer>1</integer></dict></plist>"),
+        ]
+        let paths: [WritableKeyPath<Limits, Int>] = [
+            \.body, \.tree, \.fields, \.field, \.keyDepth, \.depth, \.key, \.number, \.parts, \.partHeaders,
+            \.partHeaderLine,
+            \.partHeaderBytes, \.preamble, \.boundary,
+        ]
+        for path in paths {
+            for number in [-1, Int.min] {
+                var limits = Limits(), zero = Limits()
+                limits[keyPath: path] = number
+                zero[keyPath: path] = 0
+                #expect(limits == zero && limits[keyPath: path] == 0)
+                for (format, text) in documents {
+                    var options = DocumentOptions()
+                    options.limits = limits
+                    do {
+                        _ = try Value(decoding: text, as: format, options: options)
+                    } catch {
+                        #expect((0...text.utf8.count).contains(error.offset ?? 0), "\(path) \(format) \(error)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("What a document is written with may be beyond the limits that it is read by")
+    func writtenBeyondLimits() throws {
+        let many = Dictionary(uniqueKeysWithValues: (0...1000).map { ("k\($0)", "x") })
+        let long = [String(repeating: "k", count: 1025): "x"]
+        let rows: [([String: String], DocumentFormat, WritableKeyPath<DocumentOptions, Int>, String)] = [
+            (many, .form, \.limits.fields, "limit_fields"), (long, .json, \.limits.key, "limit_key"),
+            (long, .propertyList, \.limits.key, "limit_key"),
+        ]
+        for (source, format, limit, code) in rows {
+            var options = DocumentOptions()
+            let bytes = try ValueEncoder().encode(source, as: format, options: options)
+            let error = #expect(throws: ConversionError.self) {
+                try ValueDecoder().decode([String: String].self, from: bytes, as: format, options: options)
+            }
+            #expect(error?.code == code)
+            options[keyPath: limit] = 2000
+            #expect(
+                try ValueDecoder().decode([String: String].self, from: bytes, as: format, options: options) == source)
+        }
+    }
+
+    @Test("A description has what lies beneath, of whatever kind it is")
+    func descriptions() {
+        struct Closed: Error, CustomStringConvertible { var description: String { "socket closed" } }
+        var form = MultipartFormData()
+        let error = #expect(throws: SerializationError.self) {
+            try form.append(.once { _ in throw Closed() }, length: 5, name: "a", fileName: nil, mimeType: "text/plain")
+            _ = try form.encode()
+        }
+        #expect(error?.description == "the stream of a part failed (socket closed)")
+        let inner = SerializationError(.unacceptableStatusCode, reason: "the status is 404")
+        let outer = SerializationError(.unreadableBody, reason: "the body is none", underlying: inner)
+        #expect(outer.description == "the body is none (the status is 404)")
+        #expect(SerializationError(.emptyBody, reason: "Whole.").description == "Whole.")
+    }
+
     private static func head(_ type: String) -> HTTPResponse {
         var head = HTTPResponse(status: .ok)
         head.headerFields[.contentType] = type

@@ -29,6 +29,7 @@ struct JSONParameterTests {
         #expect(error?.code == -1016)
         #expect(error?.reason == "The `parameters` argument is not valid JSON.")
         #expect(error?.conversion != nil)
+        #expect(error?.description.hasPrefix("The `parameters` argument is not valid JSON: ") == true)
     }
 
     @Test("A lone surrogate gets into no parameters")

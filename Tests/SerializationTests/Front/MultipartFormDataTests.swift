@@ -209,6 +209,8 @@ struct MultipartFormDataTests {
                 }
             }
             #expect(error?.kind == .lengthMismatch)
+            let found = length == 3 ? "more bytes" : "4 bytes"
+            #expect(error?.reason == "the body of part 0, counted from 0, has \(found) where \(length) were announced")
             // What came out is no more than was announced, and lacks the final boundary.
             #expect(body.text.hasSuffix("four".prefix(length)))
             #expect(!stream.hasBytesAvailable)

@@ -24,7 +24,8 @@ public struct ConversionError: Error, Hashable, Sendable {
     public var offset: Int?
     /// The name of the field (`a[b]`) or the JSON Pointer (`/a/b`) concerned.
     public var field: String?
-    /// The setting that can be changed to let the input through: `limits.depth`, `nulls`.
+    /// The setting that can be changed to let the input through: `limits.depth`, `nulls`, `date_fractions`. The words are those of
+    /// the proxy's settings, as in `reason`; `property` has Swift's.
     public var setting: String?
 
     /// An error of these parts; see the properties.
@@ -37,6 +38,13 @@ public struct ConversionError: Error, Hashable, Sendable {
         self.offset = offset
         self.field = field
         self.setting = setting
+    }
+
+    /// The setting as a program calls it, a property of the options that it gave: `dateFractions` of `date_fractions`, whose value
+    /// `drop` is `.drop`.
+    public var property: String? {
+        guard let words = setting?.split(separator: "_"), let first = words.first else { return nil }
+        return words.dropFirst().reduce(String(first)) { $0 + $1.prefix(1).uppercased() + $1.dropFirst() }
     }
 
     /// A limit was passed. `code` is `limit_` and the setting's name.
