@@ -7,14 +7,24 @@ extension ValueEncoder {
         var encoder = ValueEncoder()
         encoder.transform = { value in
             switch value {
-            case let date as Date: Timestamp(secondsSince1970: date.timeIntervalSince1970).map(Value.date)
-            case let data as Data: .data([UInt8](data))
-            case let url as URL: .string(url.absoluteString)
-            case let number as Decimal: Value.Number(number.description).map(Value.number)
-            default: nil
+            case let date as Date:
+                guard let time = Timestamp(secondsSince1970: date.timeIntervalSince1970) else {
+                    throw Self.unwritable(date)
+                }
+                return .date(time)
+            case let data as Data: return .data([UInt8](data))
+            case let url as URL: return .string(url.absoluteString)
+            case let number as Decimal:
+                guard let text = Value.Number(number.description) else { throw Self.unwritable(number) }
+                return .number(text)
+            default: return nil
             }
         }
         return encoder
+    }
+
+    private static func unwritable(_ value: Any) -> EncodingError {
+        .invalidValue(value, .init(codingPath: [], debugDescription: "a time beyond the years 1 to 9999, or no number"))
     }
 }
 
@@ -44,6 +54,13 @@ private struct Photo: Codable {
     var price: Decimal
 }
 
+extension SerializationError {
+    /// The error with a text for people, which `localizedDescription` gives.
+    var forFoundation: NSError {
+        NSError(domain: domain, code: code, userInfo: [NSLocalizedDescriptionKey: description])
+    }
+}
+
 func foundationTypes() throws {
     // There and back. A request serializer takes the encoder as its own.
     let photo = Photo(
@@ -56,4 +73,12 @@ func foundationTypes() throws {
     show("Foundation", String(decoding: body, as: UTF8.self))
     let read = try ValueDecoder.foundation().decode(Photo.self, from: body, as: .json)
     show("read", "\(read.taken.timeIntervalSince1970) \(read.pixels.count) \(read.source) \(read.price)")
+
+    // For code that shows an `NSError`.
+    do {
+        _ = try HTTPRequestSerializer().request(method: .get, url: "")
+    } catch {
+        let shown = error.forFoundation
+        show("NSError", "\(shown.domain) \(shown.code)", shown.localizedDescription)
+    }
 }

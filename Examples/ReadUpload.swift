@@ -20,6 +20,13 @@ private struct Inventory: FieldSink {
     }
 }
 
+private struct Profile: Decodable {
+    var name: String
+    var age: Int
+    var tags: [String]
+    var photo: [UInt8]
+}
+
 func readUpload() throws {
     // An upload, as it comes from elsewhere.
     var form = try MultipartFormData(boundary: "example-boundary")
@@ -37,4 +44,16 @@ func readUpload() throws {
     }
     try decoder.finish(into: &inventory)
     for line in inventory.lines { show("part", line) }
+
+    // A whole upload as a type of yours, by way of JSON.
+    var filled = try MultipartFormData(boundary: "example-boundary")
+    try filled.append("Ada", name: "name")
+    try filled.append("36", name: "age")
+    try filled.append("new", name: "tags[]")
+    try filled.append([1, 2, 3], name: "photo", fileName: "photo.raw", mimeType: "image/x-raw")
+    var plan = ConversionPlan(inputs: [.multipart], output: .json)
+    plan.fieldDecoding.files = .base64
+    let json = try plan.convert(filled.encode(), contentType: filled.contentType)
+    let profile = try ValueDecoder(reading: .recast).decode(Profile.self, from: json.body, as: .json)
+    show("own type", "\(profile.name) \(profile.age) \(profile.tags) \(profile.photo)")
 }

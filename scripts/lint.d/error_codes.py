@@ -56,7 +56,7 @@ INDIRECT = {
     ("FileGate.swift", "error.code"),  # of FileText.Fault, read below
     ("FileObject.swift", "Multipart.Fault.mediaTypeUnwritable.code"),  # a row of its table
     ("BodyCodings.swift", "error.code"),  # of CodingError, read below
-    ("Value.swift", "code"),  # value_number and value_set of a program's values, no body's
+    ("Value+Traversal.swift", "code"),  # value_number and value_set of a program's values, no body's
 }
 # Limits whose name is another function's: how many, by file. Each is of `limits`, and so one of those that are asked for below.
 HANDED_ON = {"JSONDecoder+Faults.swift": 1, "PropertyListXMLElements.swift": 2, "PropertyListXMLReader.swift": 1}

@@ -31,6 +31,8 @@ public struct PropertyListRequestSerializer: RequestSerializer, DocumentRequestS
         try serializeTarget(of: request, parameters)
     }
 
+    internal var widensFloats: Bool { true }
+
     internal func body(
         of parameters: RequestParameters?, for head: HTTPRequest
     ) throws(SerializationError) -> (bytes: [UInt8], contentType: String)? {

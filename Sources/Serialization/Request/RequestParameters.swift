@@ -52,6 +52,8 @@ internal enum RequestParameters {
 
 /// A serializer of this module, which takes a document as it takes a value. What one does is the body.
 internal protocol DocumentRequestSerializer: RequestSerializer {
+    /// Whether the body has a `Double` in the place of a `Float`; see `ValueSpelling.widensFloats`.
+    var widensFloats: Bool { get }
     /// The body for `parameters`, and the Content-Type where the request has none; nil where there is no body.
     func body(
         of parameters: RequestParameters?, for head: HTTPRequest
@@ -59,6 +61,8 @@ internal protocol DocumentRequestSerializer: RequestSerializer {
 }
 
 extension DocumentRequestSerializer {
+    internal var widensFloats: Bool { false }
+
     /// Serializes a request whose path becomes a target by the rules of URLs; its fragment is kept beside it.
     internal func serializeTarget(
         of request: HTTPRequest, _ parameters: Value?

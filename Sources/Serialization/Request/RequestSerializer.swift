@@ -52,8 +52,10 @@ extension RequestSerializer {
     public func request(
         method: HTTPRequest.Method, url: String, encoding parameters: some Encodable, headerFields: HTTPFields = [:]
     ) throws -> SerializedRequest {
-        let document = try settings.encoder.document(of: parameters)
-        guard let own = self as? any DocumentRequestSerializer else {
+        let own = self as? any DocumentRequestSerializer
+        let widensFloats = own?.widensFloats == true && !settings.encodesParametersInURI(method)
+        let document = try settings.encoder.document(of: parameters, widensFloats: widensFloats)
+        guard let own else {
             let value = RequestParameters.document(document).value
             return try request(method: method, url: url, parameters: value, headerFields: headerFields)
         }

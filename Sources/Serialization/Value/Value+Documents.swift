@@ -36,6 +36,11 @@ public struct DocumentOptions: Hashable, Sendable {
     /// `tree` bounds the memory, `depth` the nesting; see `Limits`. A document that is read lies in memory already, so while `tree`
     /// isn't set, it is what `Limits.tree(forBody:)` says, and while `field` isn't, no value is too long. What is written does, too: while
     /// `tree` isn't set, it has no bound.
+    ///
+    /// The others hold for what is read. What is written is bounded by `depth`, and a form's names by `key` and `keyDepth`: so a form
+    /// of more than 1000 fields (`fields`), in other formats a name of more than 1 KiB (`key`), and a number of more (`number`) are
+    /// written, and refused when they are read with the same options. A program that reads its own documents raises them, and for long
+    /// names of XML `xmlDecoding.nameLimit`, too.
     public var limits = Limits()
 
     /// The defaults.
@@ -219,35 +224,74 @@ extension Tree {
     /// - Parameter setsAreCollected: whether an array of the kind `collected` is a set.
     internal func value(of node: Node, setsAreCollected: Bool) -> Value {
         guard node != Tree.none else { return .null }
-        switch kind(node) {
-        case .null: return .null
-        case .yes: return .bool(true)
-        case .no: return .bool(false)
-        case .number: return .number(Value.Number(unchecked: text(node).lossyString()))
-        case .string: return .string(text(node).lossyString())
-        case .data: return .data(text(node).copied())
-        // A decoder emits what RFC 3339 says; another text stays one.
-        case .date: return Timestamp(text(node)).map { .date($0) } ?? .string(text(node).lossyString())
-        case .array, .collected:
-            var elements: [Value] = []
-            elements.reserveCapacity(childCount(node))
-            var child = firstChild(node)
-            while child != Tree.none {
-                elements.append(value(of: child, setsAreCollected: setsAreCollected))
-                child = nextSibling(child)
+        if let scalar = scalar(node) { return scalar }
+        // Those that are open stand here, and not on the stack, however deep the document is nested.
+        var open = [FilledValue(of: node, in: self)]
+        while true {
+            let last = open.count - 1
+            let child = open[last].next
+            guard child != Tree.none else {
+                let made = open.removeLast().value(in: self, setsAreCollected: setsAreCollected)
+                guard last > 0 else { return made }
+                open[last - 1].add(made, in: self)
+                continue
             }
-            return setsAreCollected && kind(node) == .collected ? .set(Set(elements)) : .array(elements)
-        case .object, .keyed:
-            var members: [Value.Object.Member] = []
-            members.reserveCapacity(childCount(node))
-            var child = firstChild(node)
-            while child != Tree.none {
-                let member = value(of: child, setsAreCollected: setsAreCollected)
-                members.append(Value.Object.Member(key: name(child).lossyString(), value: member))
-                child = nextSibling(child)
+            if let scalar = scalar(child) {
+                open[last].add(scalar, in: self)
+            } else {
+                open.append(FilledValue(of: child, in: self))
             }
-            return .object(Value.Object(members))
         }
+    }
+
+    /// The value of a node that is no container.
+    private func scalar(_ node: Node) -> Value? {
+        switch kind(node) {
+        case .null: .null
+        case .yes: .bool(true)
+        case .no: .bool(false)
+        case .number: .number(Value.Number(unchecked: text(node).lossyString()))
+        case .string: .string(text(node).lossyString())
+        case .data: .data(text(node).copied())
+        // A decoder emits what RFC 3339 says; another text stays one.
+        case .date: Timestamp(text(node)).map { .date($0) } ?? .string(text(node).lossyString())
+        case .array, .collected, .object, .keyed: nil
+        }
+    }
+}
+
+/// A container of a tree that a value is made of, and what has been made of its children.
+private struct FilledValue {
+    private let node: Tree.Node
+    /// The child that is to be added next, or `none`.
+    private(set) var next: Tree.Node
+    private let hasNames: Bool
+    private var elements: [Value] = []
+    private var members: [Value.Object.Member] = []
+
+    init(of node: Tree.Node, in tree: borrowing Tree) {
+        self.node = node
+        next = tree.firstChild(node)
+        hasNames = tree.kind(node).hasNames
+        if hasNames {
+            members.reserveCapacity(tree.childCount(node))
+        } else {
+            elements.reserveCapacity(tree.childCount(node))
+        }
+    }
+
+    mutating func add(_ value: Value, in tree: borrowing Tree) {
+        if hasNames {
+            members.append(Value.Object.Member(key: tree.name(next).lossyString(), value: value))
+        } else {
+            elements.append(value)
+        }
+        next = tree.nextSibling(next)
+    }
+
+    func value(in tree: borrowing Tree, setsAreCollected: Bool) -> Value {
+        if hasNames { return .object(Value.Object(members)) }
+        return setsAreCollected && tree.kind(node) == .collected ? .set(Set(elements)) : .array(elements)
     }
 }
 
@@ -261,7 +305,7 @@ extension ValueSpelling {
         self.init()
         order = options.order
         depth = options.limits.depth
-        if format == .propertyList { sets = .refused }
+        if format == .propertyList { (sets, widensFloats) = (.refused, true) }
         refusesRepeated = format != .xml && options.duplicates == .reject
     }
 

@@ -8,9 +8,9 @@ public import Transcoding
 /// let reply = try ValueDecoder().decode(Reply.self, from: body, as: .json)
 /// ```
 ///
-/// Numbers must fit the type that is asked for; nothing is rounded to an integer. Bytes are read from base64 and times from
-/// the text of RFC 3339, which is what JSON, forms and XML have of them. With `readsText`, a string that is a number or a
-/// boolean is read as one, which forms need because all they have is text:
+/// Numbers must fit the type that is asked for, or it is a `typeMismatch`; nothing is rounded to an integer. Bytes are read from base64
+/// and times from the text of RFC 3339, which is what JSON, forms and XML have of them. With `readsText`, a string that is a number or
+/// a boolean is read as one, which forms need because all they have is text:
 ///
 /// ```swift
 /// let decoder = ValueDecoder(reading: .php)
@@ -41,7 +41,8 @@ public struct ValueDecoder: Sendable {
     ///   for, the text stays: nothing tells the two apart.
     /// - `dialect`: the texts of times that `afnetworking` and `alamofire` have.
     /// - `arrays`: under `repeated` and `comma` nothing tells an array of one element from that element, so the lone value is an array
-    ///   where one is asked for. In XML it is one under any, as a lone element is.
+    ///   where one is asked for, a nil too. In XML it is one under any. What `empties: .marker` writes for an array without elements is
+    ///   read as an array of one empty text or nil, which an array of numbers doesn't take.
     ///
     /// A form that is decoded without a `Value` in between, and of which `DocumentOptions.formDecoding` says nothing, is read by
     /// `nulls`, where that is `key`, by `arrays`, where that is `comma` or `json`, and by `nesting`, where that is `dots`, or `json`
@@ -79,7 +80,7 @@ public struct ValueDecoder: Sendable {
     ///     document is an object with the root element as its one member, which the type must have. An element without content is nil,
     ///     and an empty text, no bytes or an object without members where one of those is asked for.
     ///   - options: the options of the format; `limits.tree` bounds the memory. While it isn't set, it grows with the document, see
-    ///     `Limits.tree(forBody:)`.
+    ///     `Limits.tree(forBody:)`. `limits.fields`, 1000, and `limits.key`, 1 KiB, don't grow, see `DocumentOptions.limits`.
     /// - Throws: a `ConversionError` where the bytes are no document, as `Value.init(decoding:as:options:)` does, and a
     ///   DecodingError with the path of what doesn't fit the type.
     public func decode<T: Decodable>(
@@ -504,9 +505,8 @@ private struct NodeDecoder: Decoder, SingleValueDecodingContainer {
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         if document.tree.kind(node).isArray { return UnkeyedDecoder(decoder: self, isLone: false) }
-        guard document.takesLoneValues, !isLoneElement, document.tree.kind(node) != .null else {
-            throw document.mismatch([Any].self, self)
-        }
+        // A null, too, is the one element: a type that may be without the array has asked for a nil before that.
+        guard document.takesLoneValues, !isLoneElement else { throw document.mismatch([Any].self, self) }
         return UnkeyedDecoder(decoder: self, isLone: true)
     }
 

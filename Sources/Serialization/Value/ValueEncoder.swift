@@ -13,7 +13,8 @@ public import Transcoding
 /// may both write into the same object. `Value`, `Timestamp` and `[UInt8]` go in as they are: null, dates and bytes.
 ///
 /// Integers of every width are written with all their digits, a `Double` or `Float` with the shortest text that reads back the
-/// same. What is encoded is held in memory until it is complete, at most 2 GiB.
+/// same: 5 is `5.0`. Property lists have a `Double` in the place of a `Float`, exactly the same number. What is encoded is held in memory
+/// until it is complete, at most 2 GiB. Readers have limits of their own for a document, see `DocumentOptions.limits`.
 public struct ValueEncoder: Sendable {
     /// What becomes of an optional property that is nil, which Swift's synthesized `encode(to:)` says without a value.
     public enum NilStrategy: Hashable, Sendable, CaseIterable {
@@ -29,7 +30,11 @@ public struct ValueEncoder: Sendable {
     /// faster without one.
     ///
     /// ```swift
-    /// encoder.transform = { ($0 as? Date).flatMap { Timestamp(secondsSince1970: $0.timeIntervalSince1970) }.map(Value.date) }
+    /// encoder.transform = { value in
+    ///     guard let date = value as? Date else { return nil }
+    ///     guard let time = Timestamp(secondsSince1970: date.timeIntervalSince1970) else { throw DateBeyondYear9999() }
+    ///     return .date(time)
+    /// }
     /// ```
     public var transform: @Sendable (any Encodable) throws -> Value? {
         get { chosenTransform ?? { _ in nil } }
@@ -47,7 +52,8 @@ public struct ValueEncoder: Sendable {
     /// The value that `source` encodes itself as.
     ///
     /// Throws what the type's `encode(to:)` throws, and EncodingError for a type that encodes nothing, for one that encodes two
-    /// kinds of value in one place, as an object and an array, and for more than 128 nested containers, those of a `Value` included.
+    /// values in one place, as an object and an array, or two numbers, and for more than 128 nested containers, those of a `Value`
+    /// included.
     public func encode(_ source: some Encodable) throws -> Value {
         let document = try document(of: source)
         return document.tree.value(of: document.tree.root, setsAreCollected: true)
@@ -70,11 +76,9 @@ public struct ValueEncoder: Sendable {
         return try document.tree.document(as: format, options: options)
     }
 
-    /// What `source` encodes itself as, for a writer of its own; without a spelling, with all that a `Value` has.
-    internal func document(
-        of source: some Encodable, as spelling: ValueSpelling? = nil
-    ) throws -> EncodedDocument {
-        let document = EncodedDocument(self, spelling)
+    /// What `source` encodes itself as, for a writer of its own, with all that a `Value` has; `widensFloats` as in `ValueSpelling`.
+    internal func document(of source: some Encodable, widensFloats: Bool = false) throws -> EncodedDocument {
+        let document = EncodedDocument(self, nil, widensFloats: widensFloats)
         try document.take(source)
         return document
     }
@@ -102,11 +106,15 @@ internal final class EncodedDocument {
     @safe @exclusivity(unchecked) var tree: Tree
     /// What a container could not throw where it was asked for.
     private var fault: (any Error)?
+    /// The same, until the value is known whose type asked for it.
+    private var refusal: EncodingError.Context?
     private let transform: (@Sendable (any Encodable) throws -> Value?)?
     fileprivate let writesNil: Bool
     fileprivate let userInfo: [CodingUserInfoKey: any Sendable]
     /// How dates, sets and numbers are written; nil on the way to a `Value`, which has them all.
     fileprivate let spelling: ValueSpelling?
+    /// As `ValueSpelling.widensFloats`, which is known without a spelling, too.
+    private let widensFloats: Bool
     /// The steps of all coding paths. They stay: a type may keep its encoder and use it when others have been encoded since.
     private var steps: [Step] = []
 
@@ -120,7 +128,7 @@ internal final class EncodedDocument {
     /// The path of the document's root.
     fileprivate static var noStep: Int32 { -1 }
 
-    fileprivate init(_ settings: ValueEncoder, _ spelling: ValueSpelling?) {
+    fileprivate init(_ settings: ValueEncoder, _ spelling: ValueSpelling?, widensFloats: Bool = false) {
         var limits = Limits()
         limits.tree = .max
         tree = Tree(limits: limits)
@@ -128,6 +136,7 @@ internal final class EncodedDocument {
         writesNil = settings.nils == .null
         userInfo = settings.userInfo
         self.spelling = spelling
+        self.widensFloats = spelling?.widensFloats ?? widensFloats
     }
 
     fileprivate func take<Source: Encodable>(_ source: Source) throws {
@@ -198,8 +207,12 @@ internal final class EncodedDocument {
         if T.self == Value.self, let value = value as? Value {
             return try put(value, into: node, at: step)
         }
-        guard depth(of: step) <= Self.depthLimit else { throw tooDeep(step, value) }
+        guard depth(of: step) <= Self.depthLimit else { throw EncodingError.invalidValue(value, tooDeep(step)) }
         try value.encode(to: NodeEncoder(document: self, node: node, step: step))
+        if let context = refusal {
+            refusal = nil
+            refuse(EncodingError.invalidValue(value, context))
+        }
     }
 
     /// Writes a boolean, a text or a number of Swift's into a node.
@@ -217,7 +230,8 @@ internal final class EncodedDocument {
             try put(number: number.description, isFinite: number.isFinite, into: node)
         } else if T.self == Float.self {
             let number = unsafe unsafeBitCast(value, to: Float.self)
-            try put(number: number.description, isFinite: number.isFinite, into: node)
+            let text = widensFloats ? Double(number).description : number.description
+            try put(number: text, isFinite: number.isFinite, into: node)
         } else if T.self == Int64.self {
             try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int64.self))
         } else if T.self == Int32.self {
@@ -252,7 +266,7 @@ internal final class EncodedDocument {
         do throws(ConversionError) {
             try orPlaced(step) { () throws(ConversionError) in try put(value, into: node, depth: depth(of: step)) }
         } catch {
-            throw isTooDeep ? tooDeep(step, value) : error
+            throw isTooDeep ? EncodingError.invalidValue(value, tooDeep(step)) : error
         }
     }
 
@@ -275,6 +289,12 @@ internal final class EncodedDocument {
 
     /// Writes a value into a node, as the spelling has it. An error's field is the way from that value to the one at fault.
     private func put(_ value: Value, into node: Tree.Node, depth: Int) throws(ConversionError) {
+        guard let opened = try begin(value, node, depth) else { return }
+        try fill(node, with: opened, depth: depth + 1)
+    }
+
+    /// Writes a scalar into a node, or makes it a container, which is returned with what it is to hold.
+    private func begin(_ value: Value, _ node: Tree.Node, _ depth: Int) throws(ConversionError) -> OpenedValue? {
         switch value {
         case .null: tree.setKind(node, .null)
         case .bool(let value): tree.setKind(node, value ? .yes : .no)
@@ -290,29 +310,25 @@ internal final class EncodedDocument {
             }
         case .array(let elements):
             try open(node, .array, depth)
-            for element in elements { try append(element, to: node, depth: depth) }
+            return OpenedValue(elements)
         case .set(let elements):
             guard let spelling else {
                 try open(node, .collected, depth)
-                for element in elements { try append(element, to: node, depth: depth) }
-                return
+                return OpenedValue(Array(elements))
             }
             guard spelling.sets != .refused else { throw ValueFault.set.error() }
-            if spelling.sets == .spread {
-                // Only the root comes here: fields under the name that it has not.
-                try open(node, .object, depth)
-                return try append(value, named: "", to: node, depth: depth)
-            }
-            try open(node, .array, depth)
-            for element in Value.sorted(elements) { try append(element, to: node, depth: depth) }
+            // Only the root comes here where the elements are spread.
+            try open(node, spelling.sets == .spread ? .object : .array, depth)
+            return spelling.sets == .spread ? OpenedValue(rootOf: elements) : OpenedValue(Value.sorted(elements))
         case .object(let members):
             if spelling?.refusesRepeated ?? true, members.repeatedName != nil {
                 guard spelling == nil else { throw ValueFault.repeated.error() }
                 hasRepeated = true
             }
             try open(node, .object, depth)
-            for member in members { try append(member.value, named: member.key, to: node, depth: depth) }
+            return OpenedValue(members)
         }
+        return nil
     }
 
     private func open(_ node: Tree.Node, _ kind: Tree.Kind, _ depth: Int) throws(ConversionError) {
@@ -324,37 +340,62 @@ internal final class EncodedDocument {
         tree.setKind(node, kind)
     }
 
-    /// Appends an element, or those of a set whose elements go out one by one.
-    fileprivate func append(_ value: Value, to parent: Tree.Node, depth: Int) throws(ConversionError) {
-        if case .set(let elements) = value, spelling?.sets == .spread {
-            for element in Value.sorted(elements) { try append(element, to: parent, depth: depth) }
-            return
-        }
-        let node = try tree.makeNode(.keyed)
-        tree.append(node, to: parent)
-        do throws(ConversionError) { try put(value, into: node, depth: depth + 1) } catch {
-            throw error.below([String(tree.childCount(parent) - 1)])
+    /// Appends to a node what is in `opened`, and all that stands below. The elements of a set that go out one by one become elements
+    /// or members of what is around it, also under a name that another member has.
+    private func fill(_ node: Tree.Node, with opened: OpenedValue, depth: Int) throws(ConversionError) {
+        var open = [(value: opened, node: node)]
+        var depth = depth
+        do throws(ConversionError) {
+            while let last = open.indices.last {
+                guard let (name, value) = open[last].value.next() else {
+                    if open.removeLast().value.end != .nothing { depth -= 1 }
+                    continue
+                }
+                let parent = open[last].node
+                if case .set(let elements) = value, spelling?.sets == .spread {
+                    open.append((OpenedValue(spreading: elements, under: name), parent))
+                    continue
+                }
+                let node = try tree.makeNode(.keyed)
+                if let name {
+                    try tree.append(node, to: parent, named: name)
+                } else {
+                    tree.append(node, to: parent)
+                }
+                guard let opened = try begin(value, node, depth) else { continue }
+                open.append((opened, node))
+                depth += 1
+            }
+        } catch {
+            throw error.below(path(of: open))
         }
     }
 
-    /// Appends a member, also under a name that another one has, or one for each element of a set.
+    /// Where the value that was taken last stands, by what the tree has of it.
+    private func path(of open: [(value: OpenedValue, node: Tree.Node)]) -> [String] {
+        var path: [String] = []
+        for (index, level) in open.enumerated() where index + 1 == open.count || open[index + 1].value.end != .nothing {
+            if case .elements = level.value.content {
+                path.append(String(tree.childCount(level.node) - 1))
+            } else {
+                path.append(level.value.step)
+            }
+        }
+        return path
+    }
+
+    /// Appends the elements of a set that go out one by one, to an array or, each under the set's name, to an object.
     fileprivate func append(
-        _ value: Value, named name: String, to parent: Tree.Node, depth: Int
+        _ set: Set<Value>, named name: String? = nil, to parent: Tree.Node, depth: Int
     ) throws(ConversionError) {
-        if case .set(let elements) = value, spelling?.sets == .spread {
-            for element in Value.sorted(elements) { try append(element, named: name, to: parent, depth: depth) }
-            return
-        }
-        let node = try tree.makeNode(.keyed)
-        try tree.append(node, to: parent, named: name)
-        do throws(ConversionError) { try put(value, into: node, depth: depth + 1) } catch { throw error.below([name]) }
+        try fill(parent, with: OpenedValue(spreading: set, under: name), depth: depth + 1)
     }
 
-    /// The value itself where it is one whose elements go out one by one; those become members or elements of their parent.
-    fileprivate func spreads<T: Encodable>(_ value: T) throws -> Value? {
+    /// The elements of a value that is a set, where they become members or elements of its parent.
+    fileprivate func spreads<T: Encodable>(_ value: T) throws -> Set<Value>? {
         guard spelling?.sets == .spread else { return nil }
         let made = try transform.flatMap { try $0(value) } ?? (T.self == Value.self ? value as? Value : nil)
-        if case .set? = made { return made }
+        if case .set(let elements)? = made { return elements }
         return nil
     }
 
@@ -364,24 +405,27 @@ internal final class EncodedDocument {
     fileprivate func begin(_ kind: Tree.Kind, _ node: Tree.Node, at step: Int32) {
         let depth = depth(of: step)
         if let spelling, depth >= spelling.depth { refuse(placed(Self.depthPassed(spelling), at: step)) }
-        if depth >= Self.depthLimit { refuse(tooDeep(step, ())) }
         let found = tree.kind(node)
-        if found == .keyed { tree.setKind(node, kind) } else if found != kind { refuse(conflict(step)) }
+        if found == .keyed { tree.setKind(node, kind) }
+        guard refusal == nil else { return }
+        if depth >= Self.depthLimit {
+            refusal = tooDeep(step)
+        } else if found != .keyed, found != kind {
+            refusal = occupied(step, by: found == .object ? "an object" : found == .array ? "an array" : "a value")
+        }
     }
 
     private func refuse(_ error: any Error) {
         if fault == nil { fault = error }
     }
 
-    fileprivate func conflict(_ step: Int32) -> EncodingError {
-        .invalidValue(
-            (), .init(codingPath: path(of: step), debugDescription: "a second kind of value is encoded in one place"))
+    /// Why nothing more can be encoded where something stands.
+    fileprivate func occupied(_ step: Int32, by what: String = "a value") -> EncodingError.Context {
+        .init(codingPath: path(of: step), debugDescription: "\(what) is encoded in this place already")
     }
 
-    private func tooDeep(_ step: Int32, _ value: Any) -> EncodingError {
-        .invalidValue(
-            value,
-            .init(codingPath: path(of: step), debugDescription: "more than \(Self.depthLimit) nested containers"))
+    private func tooDeep(_ step: Int32) -> EncodingError.Context {
+        .init(codingPath: path(of: step), debugDescription: "more than \(Self.depthLimit) nested containers")
     }
 
     private static func depthPassed(_ spelling: ValueSpelling) -> ConversionError {
@@ -428,17 +472,19 @@ private struct NodeEncoder: Encoder, SingleValueEncodingContainer {
 
     /// A place has one value: a second one would take the first away unseen.
     @inline(__always)
-    private func checkEmpty() throws {
-        guard document.tree.kind(node) == .keyed else { throw document.conflict(step) }
+    private func checkEmpty(for value: @autoclosure () -> Any) throws {
+        guard document.tree.kind(node) == .keyed else {
+            throw EncodingError.invalidValue(value(), document.occupied(step))
+        }
     }
 
     mutating func encodeNil() throws {
-        try checkEmpty()
+        try checkEmpty(for: Any?.none as Any)
         document.tree.setKind(node, .null)
     }
 
     mutating func encode<T: Encodable>(_ value: T) throws {
-        try checkEmpty()
+        try checkEmpty(for: value)
         if document.takes(T.self) {
             return try document.orPlaced(step) { () throws(ConversionError) in
                 try document.put(scalar: value, into: node)

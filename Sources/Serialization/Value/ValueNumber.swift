@@ -19,6 +19,9 @@ extension Value {
         /// The shortest text that reads back as `value`, with a fraction or an exponent: `1.5`, `0.1`, `9.0`, `1e+21`.
         public init(_ value: Double) { text = value.description }
 
+        /// The shortest text that reads back as `value`, where a `Float` is read.
+        public init(_ value: Float) { text = value.description }
+
         internal init(unchecked text: String) { self.text = text }
 
         /// Whether the text stands for a number that JSON, forms and XML can carry.

@@ -101,6 +101,69 @@ struct DirectCodingTests {
         #expect(try ValueDecoder().decode([Double].self, from: "[-0]", as: .json)[0].sign == .minus)
     }
 
+    @Test(
+        "A Float in a property list is the same number for Foundation, and comes back",
+        arguments: [
+            PropertyList.Format.xml, .binary,
+        ])
+    func floats(_ format: PropertyList.Format) throws {
+        struct Measure: Codable, Equatable {
+            var one: Float
+            var all: [Float]
+        }
+        let numbers: [Float] = [
+            0.1, 1.1, -3.3, 16_777_216, 1e30, 5, -0.0, .pi, .ulpOfOne, .leastNonzeroMagnitude, .leastNormalMagnitude,
+            .greatestFiniteMagnitude,
+        ]
+        var options = DocumentOptions()
+        options.propertyListFormat = format
+        let serializer = PropertyListRequestSerializer(format: format)
+        for number in numbers {
+            let measure = Measure(one: number, all: numbers)
+            let direct = try ValueEncoder().encode(measure, as: .propertyList, options: options)
+            let sent = try serializer.request(method: .post, url: "/", encoding: measure).bodyBytes ?? []
+            for bytes in [direct, sent] {
+                let foundations = try PropertyListDecoder().decode(Measure.self, from: Data(bytes))
+                #expect(foundations == measure)
+                let read = try ValueDecoder().decode(Measure.self, from: bytes, as: .propertyList)
+                #expect(read == measure)
+                #expect(read.all.map(\.bitPattern) == numbers.map(\.bitPattern))
+            }
+        }
+        // Everything else has the shortest text.
+        #expect(try text(ValueEncoder().encode([Float(0.1)], as: .json)) == "[0.1]")
+        let query = try serializer.request(method: .get, url: "/", encoding: ["a": Float(0.1)])
+        #expect(query.url == "/?a=0.1")
+        #expect(Value(Float(0.1)) == 0.1 && Value(Float.nan).description == "nan")
+        #expect(try Value(Float(0.1)).decode(Float.self) == 0.1)
+    }
+
+    @Test("A second value in one place is refused with what is there, and with itself")
+    func secondValues() throws {
+        struct Pair: Encodable {
+            var isKeyed: Bool
+            func encode(to encoder: any Encoder) throws {
+                if isKeyed {
+                    var container = encoder.container(keyedBy: FoundationCodingTests.Key.self)
+                    try container.encode(1, forKey: .a)
+                    var list = encoder.unkeyedContainer()
+                    try list.encode(2)
+                } else {
+                    var container = encoder.singleValueContainer()
+                    try container.encode(1)
+                    try container.encode(2)
+                }
+            }
+        }
+        for (isKeyed, words) in [(true, "an object"), (false, "a value")] {
+            let error = #expect(throws: EncodingError.self) { try ValueEncoder().encode(["x": Pair(isKeyed: isKeyed)]) }
+            guard case .invalidValue(let value, let context)? = error else { continue }
+            #expect(isKeyed ? value is Pair : value as? Int == 2)
+            #expect(context.codingPath.map(\.stringValue) == ["x"])
+            #expect(context.debugDescription == "\(words) is encoded in this place already")
+        }
+    }
+
     @Test("A Double is the nearest one of its text")
     func nearestDoubles() throws {
         var generator = SystemRandomNumberGenerator()

@@ -48,7 +48,7 @@ struct ExampleTests {
             }
         }
         #expect(pages.count == 11)
-        #expect(count == 49)
+        #expect(count == 53)
     }
 
     /// The lines without their indentation.

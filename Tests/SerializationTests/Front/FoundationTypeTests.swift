@@ -46,6 +46,49 @@ struct FoundationTypeTests {
         #expect(try ValueDecoder.foundation().decode(Photo.self, from: list, as: .propertyList) == whole)
     }
 
+    @Test("What no format has is refused, not written as the type would by itself")
+    func unwritable() {
+        let values: [any Encodable] = [
+            Date(timeIntervalSince1970: 1e12), Date(timeIntervalSince1970: .infinity),
+            Date.distantPast.addingTimeInterval(-1e9),
+            Decimal.nan, [Decimal.nan], ["a": Date(timeIntervalSince1970: 1e12)],
+        ]
+        for value in values {
+            #expect(throws: EncodingError.self) { try ValueEncoder.foundation.encode(value, as: .json) }
+        }
+    }
+
+    @Test("A date of now goes into XML property lists without its fraction, once that may go")
+    func fractions() throws {
+        let date = Date(timeIntervalSince1970: 1_700_000_000.25)
+        var serializer = PropertyListRequestSerializer()
+        serializer.encoder = .foundation
+        let error = #expect(throws: SerializationError.self) {
+            try serializer.request(method: .post, url: "/", encoding: ["at": date])
+        }
+        #expect(error?.conversion?.property == "dateFractions")
+        #expect(error?.description.contains("in Swift dateFractions") == true)
+        serializer.writingOptions.dateFractions = .drop
+        let body = try serializer.request(method: .post, url: "/", encoding: ["at": date]).bodyBytes ?? []
+        let read = try ValueDecoder.foundation().decode([String: Date].self, from: body, as: .propertyList)
+        #expect(read == ["at": Date(timeIntervalSince1970: 1_700_000_000)])
+        serializer.writingOptions = .init()
+        serializer.writingOptions.format = .binary
+        let binary = try serializer.request(method: .post, url: "/", encoding: ["at": date]).bodyBytes ?? []
+        #expect(
+            try ValueDecoder.foundation().decode([String: Date].self, from: binary, as: .propertyList) == ["at": date])
+    }
+
+    @Test("Foundation sees AFNetworking's domain and number, and the text that was made for it")
+    func bridging() {
+        for kind in SerializationError.Kind.allCases {
+            let error = SerializationError(kind, reason: "why")
+            let bridged = (error as any Error) as NSError
+            #expect(bridged.domain == error.domain && bridged.code == error.code, "\(kind)")
+            #expect(error.forFoundation.localizedDescription == "why")
+        }
+    }
+
     @Test("What is none of them is refused where it stands")
     func faults() throws {
         let value = try ValueEncoder.foundation.encode(Self.photo)

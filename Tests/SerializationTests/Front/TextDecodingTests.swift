@@ -139,6 +139,46 @@ struct TextDecodingTests {
         #expect(key.stringValue == "name" && context.codingPath.map(\.stringValue) == ["a"])
     }
 
+    @Test("An array of XML whose one element is empty, or nil, comes back as one")
+    func loneEmptyElements() throws {
+        struct Lists: Codable, Equatable {
+            struct Item: Codable, Equatable {
+                var note: String?
+            }
+            var texts = [""]
+            var nils: [String?] = [nil]
+            var raw: [[UInt8]] = [[]]
+            var items = [Item()]
+            var numbers: [Int?] = [nil]
+            var named: [[String: Int]] = [[:]]
+            var absent: [String]?
+        }
+        let bytes = try ValueEncoder().encode(["lists": Lists()], as: .xml)
+        var decoder = ValueDecoder()
+        decoder.readsText = true
+        #expect(try decoder.decode([String: Lists].self, from: bytes, as: .xml) == ["lists": Lists()])
+        // Where there may be nothing, nothing is what was there.
+        let optional = try decoder.decode([String: [String: [String]?]].self, from: "<a><b/></a>", as: .xml)
+        #expect(optional == ["a": ["b": nil]])
+        // Nothing tells an array without elements from one of an empty one.
+        var options = DocumentOptions()
+        options.xmlEncoding.empties = .marker
+        let empty = try ValueEncoder().encode(["a": ["b": [String]()]], as: .xml, options: options)
+        #expect(try decoder.decode([String: [String: [String]]].self, from: empty, as: .xml) == ["a": ["b": [""]]])
+        #expect(throws: DecodingError.self) {
+            try decoder.decode([String: [String: [Int]]].self, from: empty, as: .xml)
+        }
+        // No array is one of itself, and of what is nothing no array is made without text.
+        #expect(throws: DecodingError.self) { try decoder.decode([String: [[Int]]].self, from: "<a/>", as: .xml) }
+        #expect(throws: DecodingError.self) { try ValueDecoder().decode([String: [Int?]].self, from: "<a/>", as: .xml) }
+        #expect(
+            try decoder.decode(Anything.self, from: "<a/>", as: .xml)
+                == .list([.members(["a": .list([.members([:])])])]))
+        // A form has nils of that kind as well.
+        let repeated = ValueDecoder(reading: .whatwg)
+        #expect(try repeated.decode([String: [String?]].self, from: ["a": nil]) == ["a": [nil]])
+    }
+
     @Test("A null that says it is one is no text")
     func saidNulls() throws {
         var options = DocumentOptions()
