@@ -84,7 +84,7 @@ guard: ## Instructions, system calls and allocations per request, within the lim
 	scripts/dependencies build guard
 	scripts/guard $(ARGS)
 
-linear: ## Instructions of conversions at n and 4 n different names, which must be four times as many
+linear: ## Instructions of conversions at n and 4 n names, of routes and elements too, which must be four times as many
 	scripts/dependencies build guard
 	scripts/linear $(ARGS)
 

@@ -1,7 +1,9 @@
-import Gateway
 import HTTPWire
 import Octets
+import TestSupport
 import Testing
+
+@testable import Gateway
 
 @Suite struct RouteTableTests {
     private static func route(
@@ -190,6 +192,105 @@ import Testing
         ])
         let request = try requestHead("POST", "/x", fields: [("Content-Type", "text/plain")])
         #expect(Self.describe(table.find(request), request) == "r1 *=x")
+    }
+}
+
+/// Tables of so many routes that hosts and header fields are hashed, beside the same question asked of each route.
+@Suite struct ManyRoutesTests {
+    private static let hosts = [
+        "a.example", "b.example", "*.example", "*.b.example", "x.b.example", "a.example.", "[::1]",
+    ]
+    private static let paths = ["/*", "/a", "/a/*", "/{x}", "/a/{y}", "/v*", "/v1*", "/%61", "/", "/a/", "//b"]
+
+    private static func matches(_ count: Int, _ generator: inout SplitMix) throws -> [RouteMatch] {
+        try (0..<count).map { _ in
+            var match = RouteMatch(path: try PathPattern(parsing: paths.randomElement(using: &generator)!))
+            if Bool.random(using: &generator) {
+                match.hosts = try (0..<Int.random(in: 1...2, using: &generator)).map { _ in
+                    try HostPattern(parsing: hosts.randomElement(using: &generator)!)
+                }
+            }
+            for name in ["x-tenant", "x-v"] where Int.random(in: 0..<3, using: &generator) == 0 {
+                let values = Set((0..<2).map { _ in "\(Int.random(in: 0..<4, using: &generator))" })
+                match.headers.append(HeaderCondition(name: name, values: values.sorted()))
+            }
+            match.headers.shuffle(using: &generator)
+            if Int.random(in: 0..<4, using: &generator) == 0 { match.methods = ["POST"] }
+            if Int.random(in: 0..<6, using: &generator) == 0 { match.types = [try MediaRange(parsing: "text/plain")] }
+            return match
+        }
+    }
+
+    private static func routes(_ matches: [RouteMatch]) -> [Route] {
+        matches.enumerated().map { Route(index: $0, name: "r\($0)", match: $1, upstream: 0) }
+    }
+
+    private static func name(_ lookup: RouteTable.Lookup) -> String {
+        switch lookup {
+        case .found(let found): found.route.name
+        case .noRoute: "404"
+        case .methodNotAllowed(let methods): "405 \(methods)"
+        case .typeNotAccepted(let types): "415 \(types)"
+        default: "400"
+        }
+    }
+
+    @Test("many routes are found as each of them alone would be", arguments: 0..<40)
+    func lookup(seed: UInt64) throws {
+        var generator = SplitMix(state: seed)
+        let matches = try Self.matches(Int.random(in: 20...120, using: &generator), &generator)
+        let table = RouteTable(Self.routes(matches))
+        let alone = Self.routes(matches).map {
+            RouteTable([Route(index: 0, name: $0.name, match: $0.match, upstream: 0)])
+        }
+        for _ in 0..<60 {
+            var fields: [(String, String)] = []
+            for name in ["X-Tenant", "x-v", "X-V"] where Bool.random(using: &generator) {
+                fields.append((name, "\(Int.random(in: 0..<4, using: &generator))"))
+            }
+            let host = ["a.example", "B.Example:80", "x.b.example", "y.x.b.example.", "example", "[::1]", "other"]
+                .randomElement(using: &generator)!
+            let path = ["/", "/a", "/a/", "/a/b", "/v", "/v1/x", "/b", "/a//", "/z/z"].randomElement(using: &generator)!
+            let method = ["GET", "POST"].randomElement(using: &generator)!
+            let request = try requestHead(method, path, host: host, fields: fields)
+            let each = alone.map { Self.name($0.find(request)) }
+            let expected =
+                each.first { $0.hasPrefix("r") } ?? (each.contains { $0.hasPrefix("415") } ? "415" : nil)
+                ?? (each.contains { $0.hasPrefix("405") } ? "405" : "404")
+            let found = Self.name(table.find(request))
+            #expect(
+                expected.hasPrefix("r") ? found == expected : found.hasPrefix(expected),
+                "\(method) \(host) \(path) \(fields)")
+            for index in matches.indices.prefix(5) {
+                let one = table.find(at: index, for: request) != nil
+                #expect(one == (alone[index].find(at: 0, for: request) != nil))
+            }
+        }
+    }
+
+    @Test("the first route that covers another is found as by comparing all", arguments: 0..<40)
+    func coverage(seed: UInt64) throws {
+        var generator = SplitMix(state: seed)
+        let matches = try Self.matches(150, &generator)
+        var coverage = RouteCoverage()
+        for (index, match) in matches.enumerated() {
+            #expect(coverage.firstCovering(match) == matches[..<index].firstIndex { $0.covers(match) }, "\(match)")
+            coverage.append(match)
+        }
+    }
+
+    @Test("the tests before this have routes of all kinds")
+    func kinds() throws {
+        var generator = SplitMix(state: 1)
+        let matches = try Self.matches(150, &generator)
+        #expect(matches.contains { $0.hosts.count == 2 } && matches.contains { $0.headers.count == 2 })
+        var coverage = RouteCoverage()
+        var covered = 0
+        for match in matches {
+            if coverage.firstCovering(match) != nil { covered += 1 }
+            coverage.append(match)
+        }
+        #expect(covered > 20 && covered < 140)
     }
 }
 

@@ -51,14 +51,33 @@ public struct HostPattern: Hashable, Sendable {
         takesSubdomains ? other.name.hasSuffix(name) : !other.takesSubdomains && other.name == name
     }
 
+    /// The patterns that cover this one: itself, and all names below each of the domains above it.
+    var covering: [HostPattern] {
+        let domains = name.indices.filter { name[$0] == "." && ($0 > name.startIndex || takesSubdomains) }
+        let above = domains.map { HostPattern(domain: String(name[$0...])) }
+        return takesSubdomains ? above : [self] + above
+    }
+
+    /// All names below a domain, which begins with its dot and is in lower case.
+    private init(domain: String) {
+        name = domain
+        takesSubdomains = true
+    }
+
     /// Whether a head's host, in lower case and without a port, is meant. The dot that ends an absolute name plays no
     /// part.
     package func matches(_ host: Span<UInt8>) -> Bool {
         let wanted = name.utf8Span.span
-        let isAbsolute = host.count > 1 && host[host.count - 1] == UInt8(ascii: ".")
-        let host = host.extracting(first: host.count - (isAbsolute ? 1 : 0))
+        let host = Self.withoutRoot(host)
         if !takesSubdomains { return host.isEqual(to: wanted) }
         return host.count > wanted.count && host.extracting(last: wanted.count).isEqual(to: wanted)
+    }
+
+    /// A host without the dot that ends an absolute name.
+    @_lifetime(copy host)
+    static func withoutRoot(_ host: Span<UInt8>) -> Span<UInt8> {
+        let isAbsolute = host.count > 1 && host[host.count - 1] == UInt8(ascii: ".")
+        return host.extracting(first: host.count - (isAbsolute ? 1 : 0))
     }
 }
 

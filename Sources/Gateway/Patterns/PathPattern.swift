@@ -115,7 +115,11 @@ struct PathLiteral: Hashable, Sendable {
     /// Marks a byte that is not taken for the character it stands for.
     private static let escaped: UInt16 = 0x100
 
+    static let empty = PathLiteral(units: [])
+
     var isEmpty: Bool { units.isEmpty }
+
+    init(units: [UInt16]) { self.units = units }
 
     init(parsing bytes: ArraySlice<UInt8>) throws(PatternFault) {
         var units: [UInt16] = []

@@ -3,8 +3,9 @@ internal import Octets
 
 /// The routes, ready for look-up: the first one in their order whose conditions all hold decides.
 ///
-/// Paths stand in a tree of segments, so a look-up costs by the depth of the path and not by the number of routes. It
-/// allocates nothing when a route is found. A class, so that a look-up doesn't copy its lists' references.
+/// Paths stand in a tree of segments, and many routes for one path are told apart by hashes of their hosts or header fields, so a
+/// look-up costs by the depth of the path and not by the number of routes. It allocates nothing when a route is found. A class, so
+/// that a look-up doesn't copy its lists' references.
 public final class RouteTable: Sendable {
     /// A route that takes the request.
     public struct Found: Sendable {
@@ -36,8 +37,8 @@ public final class RouteTable: Sendable {
         var literals: Range<Int>
         /// The place behind a free segment, or -1.
         var any: Int
-        /// Among `candidates`: the routes whose path ends here, in ascending order.
-        var ends: Range<Int>
+        /// The routes whose path ends here.
+        var ends: Choice
         /// Among `stars`.
         var stars: Range<Int>
     }
@@ -54,6 +55,25 @@ public final class RouteTable: Sendable {
     private struct Star {
         /// Among `units`.
         var prefix: Range<Int>
+        var routes: Choice
+    }
+
+    /// Routes for the same paths, of which a request needs to be compared with few.
+    private struct Choice {
+        /// Among `candidates`, in ascending order: those that every request is compared with.
+        var open: Range<Int>
+        /// Among `keyed`, by their hashes in ascending order: those for requests with a host or a header field of that hash.
+        var keyed: Range<Int>
+        /// Among `fields`: whose values are hashed.
+        var fields: Range<Int>
+        /// Whether hosts are hashed, and whether the domains above them are.
+        var hasHosts = false
+        var hasDomains = false
+    }
+
+    /// Routes for one host, domain or value of a header field.
+    private struct Keyed {
+        var hash: UInt64
         /// Among `candidates`, in ascending order.
         var routes: Range<Int>
     }
@@ -63,18 +83,27 @@ public final class RouteTable: Sendable {
         var nodes: [Node] = []
         var literals: [Literal] = []
         var stars: [Star] = []
+        var keyed: [Keyed] = []
+        /// Names of header fields.
+        var fields: [String] = []
         /// Indices of routes.
         var candidates: [Int] = []
         /// The bytes of all literals.
         var units: [UInt16] = []
+        private let routes: [Route]
 
-        mutating func add(_ node: RouteTree.Node) {
+        init(_ routes: [Route]) { self.routes = routes }
+
+        mutating func add(_ node: RouteTree.Node, of groups: [[Int]]) {
             let (literal, star) = (literals.count, stars.count)
-            for (hash, literal, next) in node.literals {
+            for (hash, literal, next) in node.places.map({ ($0.key.hash, $0.key, $0.value) }).sorted(by: { $0.0 < $1.0 }
+            ) {
                 literals.append(Literal(hash: hash, units: add(literal), node: next))
             }
-            for (prefix, routes) in node.rests { stars.append(Star(prefix: add(prefix), routes: add(routes))) }
-            let ends = add(node.ends)
+            for (prefix, group) in node.rests.sorted(by: { $0.value < $1.value }) {
+                stars.append(Star(prefix: add(prefix), routes: choice(of: groups[group])))
+            }
+            let ends = choice(of: node.ends.map { groups[$0] } ?? [])
             nodes.append(
                 Node(
                     literals: literal..<literals.count, any: node.any ?? -1, ends: ends, stars: star..<stars.count))
@@ -84,6 +113,40 @@ public final class RouteTable: Sendable {
             let start = units.count
             units += literal.units
             return start..<units.count
+        }
+
+        /// Few routes are all open, which is quicker than hashing.
+        private mutating func choice(of indices: [Int]) -> Choice {
+            var (open, keys): ([Int], [UInt64: [Int]]) = ([], [:])
+            var choice = Choice(open: 0..<0, keyed: keyed.count..<keyed.count, fields: fields.count..<fields.count)
+            for index in indices {
+                let match = routes[index].match
+                if indices.count <= RouteTable.fewRoutes || match.hosts.isEmpty && match.headers.isEmpty {
+                    open.append(index)
+                    continue
+                }
+                var hashes: Set<UInt64> = []
+                if let condition = match.hosts.isEmpty ? match.headers.first : nil {
+                    if !fields[choice.fields.lowerBound...].contains(condition.name) { fields.append(condition.name) }
+                    for value in condition.values {
+                        hashes.insert(
+                            RouteTable.hash(value.utf8Span.span, after: RouteTable.hash(condition.name.utf8Span.span)))
+                    }
+                }
+                for host in match.hosts {
+                    choice.hasHosts = true
+                    choice.hasDomains = choice.hasDomains || host.takesSubdomains
+                    hashes.insert(RouteTable.hash(host: host.name.utf8Span.span))
+                }
+                for hash in hashes { keys[hash, default: []].append(index) }
+            }
+            choice.open = add(open)
+            for (hash, indices) in keys.sorted(by: { $0.key < $1.key }) {
+                keyed.append(Keyed(hash: hash, routes: add(indices)))
+            }
+            choice.keyed = choice.keyed.lowerBound..<keyed.count
+            choice.fields = choice.fields.lowerBound..<fields.count
+            return choice
         }
 
         private mutating func add(_ indices: [Int]) -> Range<Int> {
@@ -97,6 +160,8 @@ public final class RouteTable: Sendable {
     private let nodes: [Node]
     private let literals: [Literal]
     private let stars: [Star]
+    private let keyed: [Keyed]
+    private let fields: [String]
     private let candidates: [Int]
     private let units: [UInt16]
 
@@ -120,11 +185,43 @@ public final class RouteTable: Sendable {
         skipsSlashes = paths.emptySegments == .ignore
         normalizes = paths.dotSegments == .normalize || paths.emptySegments == .merge
         keepsTargets = normalizes && routes.contains { $0.verification != nil }
-        var lists = Lists()
-        for node in RouteTree(routes).nodes { lists.add(node) }
+        var tree = RouteTree()
+        var groups: [[Int]] = []
+        for (index, route) in routes.enumerated() {
+            let group = tree.group(of: route.match.path)
+            if group == groups.count { groups.append([]) }
+            groups[group].append(index)
+        }
+        var lists = Lists(routes)
+        for node in tree.nodes { lists.add(node, of: groups) }
         (nodes, literals, stars) = (lists.nodes, lists.literals, lists.stars)
+        (keyed, fields) = (lists.keyed, lists.fields)
         (candidates, units) = (lists.candidates, lists.units)
     }
+
+    /// So many routes for one path are compared one by one.
+    private static let fewRoutes = 8
+
+    // What has the same hash is compared as any route is.
+
+    /// FNV-1a of a header field's name and value.
+    private static func hash(_ bytes: Span<UInt8>, after other: UInt64 = hashBasis) -> UInt64 {
+        var hash = other
+        for index in bytes.indices { hash = Self.hash(hash, bytes[index]) }
+        return hash
+    }
+
+    /// FNV-1a of a host from its last byte to its first, so that one pass has those of all domains above it.
+    private static func hash(host: Span<UInt8>) -> UInt64 {
+        var hash = hashBasis
+        for index in host.indices.reversed() { hash = Self.hash(hash, host[index]) }
+        return hash
+    }
+
+    private static let hashBasis: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    @inline(__always)
+    private static func hash(_ hash: UInt64, _ byte: UInt8) -> UInt64 { (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
 
     /// Makes of a request's path what `find` and the upstream get.
     public func normalize(_ head: inout MessageHead) {
@@ -266,8 +363,61 @@ public final class RouteTable: Sendable {
         return PathLiteral.end(of: units.span.extracting(range), in: path, from: start, to: limit)
     }
 
-    /// Takes the first of the `candidates` in `range`, whose paths match, for which the other conditions hold too.
-    private func consider(_ range: Range<Int>, _ head: borrowing MessageHead, _ search: inout Search) {
+    /// Takes the first route of `choice`, whose paths match, for which the other conditions hold too.
+    private func consider(_ choice: Choice, _ head: borrowing MessageHead, _ search: inout Search) {
+        considerCandidates(choice.open, head, &search)
+        if !choice.keyed.isEmpty { considerKeyed(choice, head, &search) }
+    }
+
+    /// As above, of those that are told apart by hosts and header fields.
+    private func considerKeyed(_ choice: Choice, _ head: borrowing MessageHead, _ search: inout Search) {
+        // The route that is asked for needs to meet no condition.
+        guard search.only < 0 else {
+            for place in choice.keyed { considerCandidates(keyed[place].routes, head, &search) }
+            return
+        }
+        if choice.hasHosts {
+            let host = HostPattern.withoutRoot(head.host)
+            var hash = Self.hashBasis
+            for at in host.indices.reversed() {
+                hash = Self.hash(hash, host[at])
+                if at == 0 || choice.hasDomains && host[at] == UInt8(ascii: ".") {
+                    considerHash(hash, choice.keyed, head, &search)
+                }
+            }
+        }
+        for index in choice.fields {
+            let field = fields[index]
+            let name = field.utf8Span.span
+            let hash = Self.hash(name)
+            var next = head.first(named: name)
+            while let line = next {
+                // A value that was there before has nothing new.
+                var first = head.first(named: name)
+                while let other = first, other < line, !head.value(other).isEqual(to: head.value(line)) {
+                    first = head.first(named: name, from: other + 1)
+                }
+                if first == line { considerHash(Self.hash(head.value(line), after: hash), choice.keyed, head, &search) }
+                next = head.first(named: name, from: line + 1)
+            }
+        }
+    }
+
+    /// As above, of the routes in `places` for `hash`.
+    private func considerHash(
+        _ hash: UInt64, _ places: Range<Int>, _ head: borrowing MessageHead, _ search: inout Search
+    ) {
+        var low = places.lowerBound
+        var high = places.upperBound
+        while low < high {
+            let middle = (low + high) / 2
+            if keyed[middle].hash < hash { low = middle + 1 } else { high = middle }
+        }
+        if low < places.upperBound, keyed[low].hash == hash { considerCandidates(keyed[low].routes, head, &search) }
+    }
+
+    /// As above, of the `candidates` in `range`.
+    private func considerCandidates(_ range: Range<Int>, _ head: borrowing MessageHead, _ search: inout Search) {
         for position in range {
             let index = candidates[position]
             guard index < search.best else { return }
@@ -290,59 +440,6 @@ public final class RouteTable: Sendable {
             search.best = index
             search.captures = search.way
             return
-        }
-    }
-}
-
-/// The tree as it grows route by route; `RouteTable` lays it out flat.
-private struct RouteTree {
-    /// A place: the path's segments so far.
-    struct Node {
-        /// The places behind a literal segment, by the segment's hash in ascending order.
-        var literals: [(hash: UInt64, literal: PathLiteral, node: Int)] = []
-        /// The place behind a free segment.
-        var any: Int?
-        /// The routes whose path ends here, in ascending order.
-        var ends: [Int] = []
-        /// The routes with a star at the end, by what stands before the star.
-        var rests: [(prefix: PathLiteral, routes: [Int])] = []
-    }
-
-    private(set) var nodes = [Node()]
-
-    init(_ routes: [Route]) {
-        for (index, route) in routes.enumerated() { insert(route.match.path, route: index) }
-    }
-
-    private mutating func insert(_ pattern: PathPattern, route: Int) {
-        var node = 0
-        for segment in pattern.segments {
-            switch segment {
-            case .any:
-                if let next = nodes[node].any {
-                    node = next
-                } else {
-                    nodes[node].any = nodes.count
-                    node = nodes.count
-                    nodes.append(Node())
-                }
-            case .literal(let literal):
-                if let next = nodes[node].literals.first(where: { $0.literal == literal }) {
-                    node = next.node
-                } else {
-                    let position = nodes[node].literals.firstIndex { $0.hash > literal.hash }
-                    nodes[node].literals.insert(
-                        (literal.hash, literal, nodes.count), at: position ?? nodes[node].literals.count)
-                    node = nodes.count
-                    nodes.append(Node())
-                }
-            }
-        }
-        guard let rest = pattern.rest else { return nodes[node].ends.append(route) }
-        if let known = nodes[node].rests.firstIndex(where: { $0.prefix == rest }) {
-            nodes[node].rests[known].routes.append(route)
-        } else {
-            nodes[node].rests.append((rest, [route]))
         }
     }
 }

@@ -52,18 +52,20 @@ struct RouteReader {
         }
         var names: [String: Int] = [:]
         var entries: [Entry] = []
+        var coverage = RouteCoverage()
         for (index, node) in nodes.enumerated() {
             guard let entry = route(node, index, &names) else { continue }
             context.route = entry.route.name
             defer { context.route = nil }
             checkPath(entry)
-            if let cover = entries.first(where: { $0.route.match.covers(entry.route.match) }) {
+            if let cover = coverage.firstCovering(entry.route.match).map({ entries[$0] }) {
                 context.report(
                     entry.position,
                     "the route \"\(entry.route.name)\" can never match: the route \"\(cover.route.name)\" in line "
                         + "\(cover.position.line) takes every request before it")
             }
             entries.append(entry)
+            coverage.append(entry.route.match)
         }
         return entries
     }

@@ -20,7 +20,8 @@ internal final class ConversionObserver: TreeObserver {
     /// A value before its type is declared.
     struct TypedValue {
         fileprivate var parent: Tree.Node
-        fileprivate var position: Int
+        /// The sibling in front of it.
+        fileprivate var previous: Tree.Node
     }
 
     /// The part at hand, with the rules that concern it, in the order they did.
@@ -156,8 +157,8 @@ internal final class ConversionObserver: TreeObserver {
         readsDocument = false
         guard tree.records.count <= nodeLimit else { return passedNodeLimit = true }
         for leaf in origins.keys.sorted() where !tree.isPart(leaf) { removes(leaf, of: tree, by: replacedBy) }
-        tree.visit(tree.root) { node, tree in
-            if origins[node] == nil { origins[node] = Origin(source: node == tree.root ? root : tree.tracedPath(node)) }
+        tree.visitWithPaths { node, path in
+            if origins[node] == nil { origins[node] = Origin(source: node == tree.root ? root : path) }
         }
     }
 
@@ -219,7 +220,7 @@ internal final class ConversionObserver: TreeObserver {
     /// A type is declared for the value. Nil where that changes nothing.
     func willType(_ node: Tree.Node, of tree: borrowing Tree) -> TypedValue? {
         guard tree.kind(node) != .null, node != tree.root else { return nil }
-        return TypedValue(parent: tree.parent(node), position: tree.position(node))
+        return TypedValue(parent: tree.parent(node), previous: tree.records[Int(node)].previous)
     }
 
     /// The value has that type now; others may stand in its place or below.
@@ -228,7 +229,7 @@ internal final class ConversionObserver: TreeObserver {
         if tree.kind(node).isContainer {
             for leaf in tree.leaves(below: node) where leaf != node { origins[leaf]?.rules.append(rule) }
         }
-        adopt(tree, below: tree.child(of: value.parent, at: value.position), origins[node] ?? Origin())
+        adopt(tree, below: tree.child(of: value.parent, behind: value.previous), origins[node] ?? Origin())
     }
 
     private func adopt(_ tree: borrowing Tree, below node: Tree.Node, _ origin: Origin) {

@@ -24,30 +24,43 @@ extension Tree {
 
     /// Whether `node` still belongs to the document.
     internal borrowing func isPart(_ node: Node) -> Bool {
-        var at = node
-        while parent(at) != Tree.none { at = parent(at) }
-        guard at == root else { return false }
         // Children of what was emptied keep no parent; a value beside the document has one and isn't among its children.
-        let above = parent(node)
-        guard above != Tree.none else { return true }
-        return position(node) < childCount(above) && child(of: above, at: position(node)) == node && isPart(above)
-    }
-
-    /// The number of siblings before `node`.
-    internal borrowing func position(_ node: Node) -> Int {
-        var count = 0
-        var sibling = records[Int(node)].previous
-        while sibling != Tree.none {
-            count += 1
-            sibling = records[Int(sibling)].previous
+        var at = node
+        while parent(at) != Tree.none {
+            guard child(of: parent(at), behind: records[Int(at)].previous) == at else { return false }
+            at = parent(at)
         }
-        return count
+        return at == root
     }
 
-    internal borrowing func child(of parent: Node, at position: Int) -> Node {
-        var child = firstChild(parent)
-        for _ in 0..<position where child != Tree.none { child = nextSibling(child) }
-        return child
+    /// The child behind another one; the first one behind none.
+    internal borrowing func child(of parent: Node, behind previous: Node) -> Node {
+        previous == Tree.none ? firstChild(parent) : nextSibling(previous)
+    }
+
+    /// Calls `body` with every node and its path for a person, in document order.
+    internal borrowing func visitWithPaths(_ body: (Node, String) -> Void) {
+        guard root != Tree.none else { return }
+        body(root, Self.tracedRoot)
+        visitMembers(of: root, at: "", body)
+    }
+
+    private borrowing func visitMembers(of node: Node, at path: String, _ body: (Node, String) -> Void) {
+        let isArray = kind(node).isArray
+        var (child, position) = (firstChild(node), 0)
+        while child != Tree.none {
+            var place = path
+            if isArray {
+                place += "[\(position)]"
+            } else {
+                if node != root { place += "." }
+                place += name(child).lossyString()
+            }
+            body(child, place)
+            visitMembers(of: child, at: place, body)
+            child = nextSibling(child)
+            position += 1
+        }
     }
 
     /// Gives the member another name.
