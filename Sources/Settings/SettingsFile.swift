@@ -177,7 +177,7 @@ public struct SettingsFile: Sendable {
             for value in before { context.record(value.key, value.value, value.origin) }
         }
         // Where all requests are forwarded by data planes, no upstream is needed.
-        let forwards = listen.addresses.contains { listen.listeners[$0]?.service != .externalProcessing }
+        let forwards = listen.addresses.contains { listen.listeners[$0]?.service.forwards ?? true }
         let upstreamsNode =
             forwards ? file.required("upstreams", example: "{app: 127.0.0.1:3000}") : file.take("upstreams")
         let upstreams = upstreamsNode.map { UpstreamReader(context).read($0) }

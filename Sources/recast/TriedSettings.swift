@@ -17,7 +17,7 @@ struct TriedSettings: Sendable {
     init(_ settings: ProxySettings, echo: UpstreamAddress?, lacksSecrets: Bool) {
         self.echo = echo
         self.lacksSecrets = lacksSecrets
-        let served = settings.listen.filter { settings.listener(at: $0).service == .http }
+        let served = settings.listen.filter { settings.listener(at: $0).service.forwards }
         var taken: Set<ListenAddress> = []
         for address in served {
             let own = Self.own(address, besides: taken)

@@ -14,6 +14,21 @@ public enum ListenerService: String, Hashable, Sendable, CaseIterable {
     case http
     /// Envoy's external processing: a data plane forwards requests, and asks by gRPC what becomes of them.
     case externalProcessing = "ext_proc"
+
+    /// Whether what comes is sent on to an upstream of the settings.
+    public var forwards: Bool {
+        switch self {
+        case .http: true
+        case .externalProcessing: false
+        }
+    }
+    /// The versions that it can be spoken in.
+    public var versions: HTTPVersions {
+        switch self {
+        case .http: .all
+        case .externalProcessing: .http2
+        }
+    }
 }
 
 /// Versions of HTTP that are taken at an address. With TLS the client chooses among them (ALPN), without it by how it begins.

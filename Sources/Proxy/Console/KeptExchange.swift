@@ -65,7 +65,7 @@ struct KeptExchange: Sendable {
         guard port > 0, let settings else { return nil }
         for address in settings.listen {
             guard case .tcp(let host, let number) = address, number == port else { continue }
-            guard settings.listener(at: address).service == .http else { return nil }
+            guard settings.listener(at: address).service.forwards else { return nil }
             switch host {
             case "0.0.0.0": return "127.0.0.1:\(port)"
             case "::": return "[::1]:\(port)"

@@ -46,10 +46,12 @@ struct ListenReader {
             let name = address?.description ?? ""
             var settings = ListenerSettings()
             settings.service = service(section, name)
-            if settings.service == .externalProcessing {
+            if settings.service.versions == .all {
+                settings.versions = versions(section, name)
+            } else {
                 section.refuse("http", "is for listeners that serve http: gRPC is spoken in HTTP/2 alone")
+                settings.versions = settings.service.versions
             }
-            settings.versions = settings.service == .http ? versions(section, name) : .http2
             if let node = section.take("tls") { settings.tls = serverTLS(node, name, settings.versions) }
             if let address { listening.listeners[address] = settings }
             section.finish()

@@ -54,10 +54,13 @@ internal struct FilePlaces {
         let isApart = keepsApart && !areTexts
         let joinsNames = dialect == .rack || dialect == .php && areTexts
         for name in names {
-            var isAtField = false
-            let clashes = Self.clashes(name, fields, arrays, &isAtField) && !isApart
-            if isAtField, rejectsRepeated { throw Tree.duplicate(name.spelling) }
-            guard clashes || isAtField && joinsNames else { continue }
+            switch Self.place(of: name, among: fields, arrays) {
+            case .ofItsOwn: continue
+            case .atField:
+                if rejectsRepeated { throw Tree.duplicate(name.spelling) }
+                guard joinsNames else { continue }
+            case .inArray: if isApart { continue }
+            }
             throw ConversionError(
                 .unrepresentable, code: "files_shared_root",
                 reason: "a file and fields stand in one array, or under one name, and files go out before fields: "
@@ -66,34 +69,43 @@ internal struct FilePlaces {
         }
     }
 
-    /// Whether the file has a part of an array that fields have parts of, too; and whether a field stands at its place.
-    private static func clashes(
-        _ name: borrowing MappedName, _ fields: borrowing Tree, _ arrays: ArrayStyle, _ isAtField: inout Bool
-    ) -> Bool {
+    /// How a file stands to the fields.
+    private enum Place {
+        case ofItsOwn
+        /// A field stands at the same place.
+        case atField
+        /// It has a part of an array that fields have parts of, too.
+        case inArray
+    }
+
+    private static func place(
+        of name: borrowing MappedName, among fields: borrowing Tree, _ arrays: ArrayStyle
+    ) -> Place {
         var node = fields.root
         for index in 0..<name.segmentCount {
             let kind = fields.kind(node)
-            guard kind.isContainer else { return false }
+            guard kind.isContainer else { return .ofItsOwn }
             if kind.hasNames, name.kind(index) == .key {
                 node = fields.child(of: node, named: name.segment(index))
-                guard node != Tree.none else { return false }
+                guard node != Tree.none else { return .ofItsOwn }
                 continue
             }
             let element = fields.firstChild(node)
-            guard element != Tree.none else { return false }
+            guard element != Tree.none else { return .ofItsOwn }
             let areRows = fields.kind(element).isContainer
             // Plain elements have no more than another order.
-            guard name.kind(index) == .key else { return areRows || index + 1 < name.segmentCount || kind.hasNames }
+            guard name.kind(index) == .key else {
+                return areRows || index + 1 < name.segmentCount || kind.hasNames ? .inArray : .ofItsOwn
+            }
             // The numbers of names have become an array.
             guard let number = name.segment(index).canonicalIndex, arrays == .indices || arrays == .auto && areRows
-            else { return true }
+            else { return .inArray }
             node = element
             for _ in 0..<number {
                 node = fields.nextSibling(node)
-                guard node != Tree.none else { return false }
+                guard node != Tree.none else { return .ofItsOwn }
             }
         }
-        isAtField = true
-        return false
+        return .atField
     }
 }

@@ -121,7 +121,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         since = worker.loop.now
         let snapshot = worker.current
         var limits = snapshot.settings.http2
-        if listener.settings.service == .externalProcessing {
+        switch listener.settings.service {
+        case .http: break
+        case .externalProcessing:
             // A data plane asks as long as it lives, and resets the calls that it doesn't need any more. Before it has heard of a
             // limit it sends whatever comes in, on one connection, and a call that is refused is a request that fails.
             limits.requests = .max / 2
@@ -162,8 +164,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         noteRequest()
         // To nghttp2 these are over: a client could have any number of them.
         guard unfinished.count < limits.streams else { return stream.reset(.refusedStream) }
-        if listener.settings.service == .externalProcessing { return beginCall(stream, head) }
-        worker.http2Spares.take(stream, on: self).begin(&head)
+        switch listener.settings.service {
+        case .http: worker.http2Spares.take(stream, on: self).begin(&head)
+        case .externalProcessing: beginCall(stream, head)
+        }
     }
 
     func refused(_ stream: HTTP2Stream, _ error: WireError, _ head: inout MessageHead) {
