@@ -1,6 +1,7 @@
 """Charsets, parts and files by rule, through the command and through the proxy."""
 
 import base64
+import plistlib
 import subprocess
 import unittest
 
@@ -89,3 +90,73 @@ class AutoOutputTests(ProxyTestCase):
         received = self.upstream.one()
         self.assertEqual(received.media_type, "multipart/form-data")
         self.assertEqual([(name, data) for name, _, _, data in received.parts], [("a", b"1"), ("photo", content)])
+
+
+class HTMLFormTests(ProxyTestCase):
+    """What browsers and small clients send where nothing was filled in, and under which types."""
+
+    routes = """
+  - name: photo
+    match: /photo
+    upstream: app
+    request:
+      decode: { as: multipart }
+      encode: { as: multipart, files: { avatar: { image: { max: 100 } }, cv: { types: [application/pdf] } } }
+  - { name: object, match: /object, upstream: app, request: "multipart -> json(files: object)" }
+  - { name: list, match: /list, upstream: app, request: "multipart -> plist(files: base64)" }
+  - name: typed
+    match: /typed
+    upstream: app
+    request: { decode: form, encode: json, fields: { age: integer, start: date, pay: number }, blanks: null }
+  - { name: beacon, match: /beacon, upstream: app, request: { decode: json, encode: form, accept: { type: text/plain } } }
+  - { name: raw, match: /raw, upstream: app, request: raw -> multipart }
+  - name: items
+    match: /items
+    upstream: app
+    request: { decode: json, encode: { as: multipart, files: { "items[*].photo": { from: base64, name: "photo{index}" } } } }
+"""
+
+    def empty(self, *names: str) -> bytes:
+        parts = [part(f'name="{name}"; filename=""\r\nContent-Type: application/octet-stream', b"") for name in names]
+        return part("name=n", b"1") + b"".join(parts) + b"--b--\r\n"
+
+    def test_an_input_without_a_chosen_file_passes_rules_about_files(self):
+        self.assertEqual(self.send("POST", "/photo", self.empty("avatar", "cv"), MULTIPART).status, 200)
+        parts = self.upstream.one().parts
+        self.assertEqual([(name, filename, content) for name, filename, _, content in parts],
+                         [("n", None, b"1"), ("avatar", "", b""), ("cv", "", b"")])
+        text = part('name="cv"; filename="a.txt"\r\nContent-Type: text/plain', b"") + b"--b--\r\n"
+        self.assert_problem(self.send("POST", "/photo", text, MULTIPART), 415, "file_type")
+
+    def test_an_input_without_a_chosen_file_is_null_in_a_document(self):
+        self.assertEqual(self.send("POST", "/object", self.empty("avatar"), MULTIPART).status, 200)
+        self.assertEqual(self.upstream.one().json, {"avatar": None, "n": "1"})
+        self.upstream.reset()
+        # A property list has no null.
+        self.assertEqual(self.send("POST", "/list", self.empty("avatar"), MULTIPART).status, 200)
+        self.assertEqual(plistlib.loads(self.upstream.one().body), {"n": "1"})
+
+    def test_blank_inputs_of_declared_types_are_null(self):
+        self.assertEqual(self.send("POST", "/typed", b"age=&start=&pay=.5&name=", FORM).status, 200)
+        self.assertEqual(self.upstream.one().body, b'{"age":null,"start":null,"pay":0.5,"name":""}')
+
+    def test_a_type_is_accepted_where_that_is_said(self):
+        for media_type in ("text/plain;charset=UTF-8", "text/plain", JSON):
+            self.assertEqual(self.send("POST", "/beacon", b'{"a":1}', media_type).status, 200)
+            received = self.upstream.one()
+            self.assertEqual((received.media_type, received.body), (FORM, b"a=1"))
+            self.upstream.reset()
+        self.assert_problem(self.send("POST", "/beacon", b'{"a":1}', "text/html"), 415, "unsupported_media_type")
+        self.assert_problem(self.send("POST", "/beacon", b"a=1", "text/plain"), 400, "json_unexpected_byte")
+
+    def test_a_raw_body_needs_no_type(self):
+        for media_type in (None, "image/png"):
+            self.assertEqual(self.send("POST", "/raw", b"\x89PNG", media_type).status, 200)
+            self.assertEqual([content for *_, content in self.upstream.one().parts], [b"\x89PNG"])
+            self.upstream.reset()
+        self.assert_problem(self.send("POST", "/beacon", b"{}", None), 415, "unsupported_media_type")
+
+    def test_a_file_is_named_by_the_element_that_it_stands_in(self):
+        self.assertEqual(self.send("POST", "/items", b'{"items":[{"sku":"A"},{"sku":"B","photo":"aGk="}]}', JSON).status, 200)
+        self.assertEqual([(name, content) for name, _, _, content in self.upstream.one().parts],
+                         [("items[0][sku]", b"A"), ("items[1][sku]", b"B"), ("photo1", b"hi")])

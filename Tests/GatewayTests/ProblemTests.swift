@@ -39,7 +39,7 @@ import Transcoding
                 && plain["title"] as? String == "Not Found")
         #expect(plain["request_id"] as? String == "r1" && plain["offset"] == nil && plain["setting"] == nil)
         let error = ConversionError(.malformed, code: "json_x", reason: "it is so", offset: 12, field: "/a/b")
-        let conversion = try body(.conversion(error, accepted: [.json]))
+        let conversion = try body(.conversion(error, accepted: ["application/json"]))
         #expect(conversion["status"] as? Int == 400 && conversion["offset"] as? Int == 12)
         #expect(conversion["pointer"] as? String == "/a/b" && conversion["cause"] == nil)
         let response = try body(.upstreamBody(error))

@@ -314,6 +314,26 @@ import Transcoding
         }
     }
 
+    /// A name of 100 bytes for each element of two bytes.
+    @Test("what a conversion makes of each byte has its limit", arguments: [false, true])
+    func growthLimit(streams: Bool) throws {
+        let name = String(repeating: "n", count: 100)
+        let count = 20_000
+        let body = Array(("{\"\(name)\":[" + String(repeating: "1,", count: count) + "1]}").utf8)
+        let made = (count + 1) * (name.utf8.count + "%5B%5D=1&".utf8.count) - 1
+        for (ratio, isRefused) in [(made / body.count - 1, true), (made / body.count + 2, false)] {
+            var options = CodingOptions()
+            options.limits.ratio = ratio
+            let rig = try Rig(ConversionPlan(inputs: [.json], output: .form), coding: options)
+            var transcoder = RequestTranscoder()
+            try rig.begin(&transcoder, type: BodyEncoding.json.mediaType, coding: nil, framing: .chunked)
+            var front = Front(streams: streams)
+            let refusal = refusal { try front.run(&transcoder, [body]) }
+            #expect(refusal?.code == (isRefused ? "limit_ratio" : nil))
+            #expect(isRefused ? refusal?.status == 413 : front.output.count == made)
+        }
+    }
+
     @Test("what a coded body becomes has its limit", arguments: Coding.allCases, [-1, 0, 1])
     func decompressedLimit(_ coding: Coding, _ more: Int) throws {
         let plain = Array("a=12345678".utf8)

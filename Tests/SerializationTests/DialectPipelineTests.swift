@@ -141,6 +141,26 @@ struct DialectPipelineTests {
         #expect(convert(row.plan, #"{"a":"\#(value)"}"#) == "!limit_tree")
     }
 
+    @Test("limits.tree holds however a document of nested arrays comes", arguments: [30_000, 46_000, 47_000, 50_000])
+    func heldNested(tree: Int) {
+        let row = Self.row(.afnetworking, .json, .form, "", "") {
+            $0.limits.tree = tree
+            $0.limits.depth = 1000
+            $0.limits.keyDepth = 1000
+            $0.limits.key = 64 * 1024
+        }
+        let depth = 990
+        let body = Array(
+            (#"{"a":"# + String(repeating: "[", count: depth) + #""x""# + String(repeating: "]", count: depth) + "}")
+                .utf8)
+        let whole = ConversionRun.run(row.plan, .whole(body))
+        for end in stride(from: 1, to: body.count, by: 31) {
+            let cut = Cut(name: "at \(end)", slices: [Array(body[..<end]), Array(body[end...])])
+            let run = ConversionRun.run(row.plan, cut)
+            #expect(run.failure?.code == whole.failure?.code && run.output == whole.output, "\(end)")
+        }
+    }
+
     @Test("Alamofire's Content-Type names the charset, the others' doesn't", arguments: Dialect.allCases)
     func contentType(dialect: Dialect) {
         let row = Self.row(dialect, .json, .form, "{}", "")

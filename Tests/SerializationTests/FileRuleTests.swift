@@ -250,7 +250,7 @@ struct FileRuleTests {
 
     @Test("files go to JSON as objects and come back the same")
     func roundTrip() {
-        let body = multipart("a=1", "f:p.png:image/png=\u{0}\u{ff}x", "g::=", "l[]:x:a/b=1", "l[]:y:c/d=2")
+        let body = multipart("a=1", "f:p.png:image/png=\u{0}\u{ff}x", "g::=G", "l[]:x:a/b=1", "l[]:y:c/d=2")
         let there = ConversionRun.run(
             plan(.multipart, .json) { $0.fieldEncoding.files = .object }, .whole(Array(body.utf8)))
         #expect(there.failure == nil)
@@ -259,7 +259,7 @@ struct FileRuleTests {
         }
         #expect(
             convert(back, there.result)
-                == "f:p.png:image/png=\u{0}\u{ff}x|g::application/octet-stream=|l[]:x:a/b=1|l[]:y:c/d=2|a=1")
+                == "f:p.png:image/png=\u{0}\u{ff}x|g::application/octet-stream=G|l[]:x:a/b=1|l[]:y:c/d=2|a=1")
         #expect(ConversionRun.run(back, .whole(there.output.bytes)).accounting.files == 4)
         #expect(ConversionRun.run(back, .whole(there.output.bytes)).accounting.fields == 1)
     }
@@ -277,6 +277,144 @@ struct FileRuleTests {
 
     static func named(_ name: String) -> (inout FileRule) -> Void { { $0.name = FileNameTemplate(name)! } }
     static let two = #"{"a":1,"photos":["QQ==","Qg=="],"b":2}"#
+
+    /// An element has its own number, also where others have no file.
+    static let numbers: [PipelineRow] = [
+        row(
+            .json, .multipart, #"{"items":[{"sku":"A"},{"sku":"B","photo":"QQ=="},{"photo":null},{"photo":"Qg=="}]}"#,
+            "items[0][sku]=A|items[1][sku]=B|photo1:blob:\(f)=A|items[2][photo]=|photo3:blob:\(f)=B",
+            rule("items[*].photo", .base64, named("photo{index}"))),
+        row(
+            .json, .multipart, #"{"items":[{},{"photo":{"data":"QQ=="}}]}"#, "photo1:blob:\(f)=A",
+            rule("items[*].photo", .object, named("photo{index}"))
+        ) { $0.fieldEncoding.empties = .omit },
+        row(
+            .json, .multipart, #"{"items":[{"photo":"QQ=="},{"photo":"Qg=="}]}"#, "photo0:blob:\(f)=B",
+            rule("items[*].photo", .base64, named("photo{index}"))
+        ) {
+            $0.map.remove = [path("items[0]")]
+            $0.map.rename = [.init(from: path("x"), to: path("y"))]
+        },
+        // Several arrays, and members of objects, are counted.
+        row(
+            .json, .multipart, #"{"a":[{"p":["QQ=="]},{"p":["Qg==","Qw=="]}]}"#,
+            "p0:blob:\(f)=A|p1:blob:\(f)=B|p2:blob:\(f)=C", rule("a[*].p", .base64, named("p{index}"))),
+        row(
+            .json, .multipart, #"{"a":{"x":"QQ==","y":"Qg=="}}"#, "p0:blob:\(f)=A|p1:blob:\(f)=B",
+            rule("a[*]", .base64, named("p{index}"))),
+        row(
+            .form, .multipart, "items[0][sku]=A&items[1][photo]=QQ==", "items[0][sku]=A|photo1:blob:\(f)=A",
+            rule("items[*].photo", .base64, named("photo{index}"))),
+        row(
+            .form, .multipart, "items[1][photo]=QQ==&items[0][photo]=Qg==", "!files_order items[0][photo]",
+            rule("items[*].photo", .base64, named("photo{index}"))),
+        row(
+            .form, .multipart, "items[new][photo]=QQ==&items[0][photo]=Qg==", "!files_order items[0][photo]",
+            rule("items[*].photo", .base64, named("photo{index}"))),
+        row(
+            .multipart, .multipart, multipart("items[0][photo]:x=A", "items[0][photo]:y=B"),
+            "!files_order items[0][photo]",
+            rule("items[*].photo", .base64, named("photo{index}"))),
+        row(
+            .multipart, .multipart, multipart("items[0][photo]:x=A", "items[0][photo]:y=B"), "p:x=A|p:y=B",
+            FileRule(path: path("items[*].photo"), policy: .stream, name: FileNameTemplate("p"))),
+        row(
+            .multipart, .multipart, multipart("items[0][photo][]:x=A", "items[0][photo][]:y=B"), "p0:x=A|p1:y=B",
+            FileRule(path: path("items[*].photo"), policy: .stream, name: FileNameTemplate("p{index}"))),
+        row(
+            .json, .multipart, #"{"items":[{"photo":"QQ=="}],"items":[{"photo":"Qg=="}]}"#,
+            "!files_order items[0].photo",
+            rule("items[*].photo", .base64, named("photo{index}"))
+        ) { $0.jsonDuplicates = .keep },
+        row(
+            .form, .multipart, "photos[]=QQ==&photos[]=Qg==", "photo0:blob:\(f)=A|photo1:blob:\(f)=B",
+            rule("photos", .base64, named("photo{index}"))),
+    ]
+
+    @Test("{index} is the number of the element, where one array is meant", arguments: numbers)
+    func number(_ row: PipelineRow) { row.check() }
+
+    private static func filed(_ policy: FilePolicy, _ change: @escaping (inout FileRule) -> Void = { _ in }) -> FileRule
+    {
+        var rule = FileRule(path: path("f"), policy: policy)
+        change(&rule)
+        return rule
+    }
+
+    private static let nothing = multipart("a=1", "f::\(f)=", "b=2")
+
+    /// An input for files in which none was chosen.
+    static let nothingChosen: [PipelineRow] = [
+        row(.multipart, .multipart, nothing, "a=1|f::\(f)=|b=2"),
+        row(.multipart, .multipart, nothing, "a=1|f::\(f)=|b=2", filed(.reject)),
+        row(.multipart, .multipart, nothing, "a=1|b=2", filed(.drop)),
+        row(.multipart, .multipart, nothing, "a=1|f=|b=2", filed(.base64)),
+        row(
+            .multipart, .multipart, nothing, "a=1|f::\(f)=|b=2",
+            filed(.stream) { $0.types = [MediaPattern("image/*")!] }),
+        row(
+            .multipart, .multipart, nothing, "a=1|g::\(f)=|b=2",
+            filed(.stream) {
+                $0.name = FileNameTemplate("g")
+                $0.filename = .literal("x.txt")
+                $0.mediaType = "image/png"
+            }),
+        row(.multipart, .multipart, nothing, "a=1|f::\(f)=|b=2", filed(.stream) { $0.image = ImageRule() }),
+        row(.multipart, .json, nothing, #"{"f":null,"a":"1","b":"2"}"#) { $0.fieldEncoding.files = .base64 },
+        row(.multipart, .json, nothing, #"{"f":null,"a":"1","b":"2"}"#) { $0.fieldEncoding.files = .object },
+        row(.multipart, .json, nothing, #"{"f":null,"a":"1","b":"2"}"#, filed(.reject)),
+        row(.multipart, .json, nothing, #"{"f":null,"a":"1","b":"2"}"#),
+        row(.multipart, .json, nothing, #"{"a":"1","b":"2"}"#) { $0.fieldEncoding.files = .drop },
+        row(.multipart, .json, nothing, #"{"a":"1","b":"2"}"#) { $0.removeNulls = .keys },
+        row(.multipart, .json, multipart("f[]:x=A", "f[]::\(f)=", "a=1"), #"{"f":["QQ==",null],"a":"1"}"#) {
+            $0.fieldEncoding.files = .base64
+        },
+        row(.multipart, .json, multipart("f[]:x=A", "f[]::\(f)="), #"{"f":["QQ==",null]}"#) {
+            $0.fieldEncoding.files = .base64
+            $0.removeNulls = .keys
+        },
+        row(.multipart, .json, multipart("f[]:x=A", "f[]::\(f)="), #"{"f":["QQ=="]}"#) {
+            $0.fieldEncoding.files = .base64
+            $0.removeNulls = .deep
+        },
+        row(.multipart, .json, multipart("a[0]::\(f)=", "a[1]:x=A", "a[2]::\(f)="), #"{"a":[null,"QQ==",null]}"#) {
+            $0.fieldEncoding.files = .base64
+            $0.removeNulls = .keys
+        },
+        row(.multipart, .json, multipart("a[0]::\(f)=", "a[1]:x=A", "a[2]::\(f)="), #"{"a":["QQ=="]}"#) {
+            $0.fieldEncoding.files = .base64
+            $0.removeNulls = .deep
+        },
+        row(.multipart, .json, multipart("a[0][p]::\(f)=", "a[1][p]:x=A"), #"{"a":[{},{"p":"QQ=="}]}"#) {
+            $0.fieldEncoding.files = .base64
+            $0.removeNulls = .deep
+        },
+        row(.multipart, .json, multipart("p::\(f)=", "p:x=A"), #"{"p":[null,"QQ=="]}"#) {
+            $0.fieldEncoding.files = .base64
+            $0.removeNulls = .keys
+            $0.types = [TypeRule(path: path("p"), type: .array)]
+        },
+        row(.multipart, .form, nothing, "a=1&f=&b=2"),
+        row(.multipart, .form, nothing, "f=&a=1&b=2") { $0.fieldEncoding.order = .sorted },
+        row(.multipart, .json, nothing, #"{"a":"1","b":"2"}"#) {
+            $0.fieldDecoding = FieldDecodingOptions(dialect: .rack)
+        },
+        // One with content is a file, and so is an empty one with a name.
+        row(.multipart, .json, multipart("f::\(f)=A"), #"{"f":"QQ=="}"#) { $0.fieldEncoding.files = .base64 },
+        row(.multipart, .json, multipart("f:x:\(f)="), #"{"f":""}"#) { $0.fieldEncoding.files = .base64 },
+        row(.multipart, .json, multipart("f::\(f)=A"), "!files_rejected f", filed(.reject)),
+        row(.multipart, .form, multipart("f:x:\(f)="), "!files_unrepresentable f"),
+    ]
+
+    @Test("an input for files in which none was chosen is no file", arguments: nothingChosen)
+    func unchosen(_ row: PipelineRow) {
+        row.check()
+        for size in [1, 2, 7] {
+            let pieces = ConversionRun.run(row.plan, .every(size, of: Array(row.input.utf8)))
+            let whole = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)))
+            #expect(pieces == whole)
+        }
+    }
 
     static let names: [PipelineRow] = [
         row(.json, .multipart, two, "a=1|photos[]:blob:\(f)=A|photos[]:blob:\(f)=B|b=2", rule("photos", .base64)),

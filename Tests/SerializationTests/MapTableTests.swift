@@ -242,7 +242,8 @@ struct MapTableTests {
         (.integer, #""""#, nil), (.integer, "true", nil),
         (.integer, #""123456789012345678901234567890""#, "123456789012345678901234567890"),
         (.number, #""1.50e+3""#, "1.50e+3"), (.number, "0.10", "0.10"), (.number, #""1.""#, nil),
-        (.number, #"".5""#, nil),
+        (.number, #"".5""#, "0.5"), (.number, #""-.5e3""#, "-0.5e3"), (.number, #"".""#, nil), (.number, #""-.""#, nil),
+        (.number, #""..5""#, nil), (.number, #""+.5""#, nil), (.integer, #"".5""#, nil),
         (.number, #""NaN""#, nil), (.number, #""0x1""#, nil), (.number, #""-""#, nil), (.number, "{}", nil),
         (.boolean, #""true""#, "true"), (.boolean, #""on""#, "true"), (.boolean, "1", "true"),
         (.boolean, #""0""#, "false"),
@@ -300,6 +301,49 @@ struct MapTableTests {
             $0.types = [TypeRule(path: path("a"), type: .integer)]
         },
     ]
+
+    private static func blank(_ blanks: BlankPolicy) -> (inout ConversionPlan) -> Void {
+        { plan in
+            plan.blanks = blanks
+            plan.types =
+                zip("inbdjsxao", [FieldType.integer, .number, .boolean, .date, .json, .string, .data, .array, .object])
+                .map { TypeRule(path: path("\($0)"), type: $1) } + [
+                    TypeRule(path: path("l[*]"), type: .integer)
+                ]
+        }
+    }
+
+    static let blanks: [PipelineRow] = [
+        PipelineRow(
+            .form, .json, "i=&n=&b=&d=&j=&s=&x=&l[]=&l[]=1&t=",
+            #"{"i":null,"n":null,"b":null,"d":null,"j":null,"s":"","x":"","l":[null,1],"t":""}"#,
+            blank(.null)),
+        PipelineRow(
+            .form, .json, "i=&n=&b=&d=&j=&s=&x=&l[]=&l[]=1&t=", #"{"s":"","x":"","l":[1],"t":""}"#, blank(.omit)),
+        PipelineRow(.multipart, .json, multipart("i=", "t="), #"{"i":null,"t":""}"#, blank(.null)),
+        PipelineRow(.json, .json, #"{"i":"","n":0}"#, #"{"i":null,"n":0}"#, blank(.null)),
+        PipelineRow(.form, .form, "i=&t=", "i=null&t=") {
+            blank(.null)(&$0)
+            $0.fieldEncoding.nulls = .literal
+        },
+        PipelineRow(.form, .json, "i=&t=", #"{"t":""}"#) {
+            blank(.null)(&$0)
+            $0.removeNulls = .keys
+        },
+        PipelineRow(.form, .json, "i=%20", "!field_type i", blank(.null)),
+        PipelineRow(.form, .json, "a=", #"{"a":[""]}"#, blank(.omit)),
+        PipelineRow(.form, .json, "o=", "!field_type o", blank(.omit)),
+        PipelineRow(.form, .json, "i=", "!field_type i", blank(.reject)),
+    ]
+
+    @Test("an empty text of a type that has none is refused, null or left out", arguments: blanks)
+    func blankField(_ row: PipelineRow) { row.check() }
+
+    @Test("what is left out as blank is counted")
+    func blankCount() {
+        let run = ConversionRun.run(plan(.form, .json, Self.blank(.omit)), .whole(Array("i=&n=&t=".utf8)))
+        #expect(run.accounting.removed == 2)
+    }
 
     @Test("types on fields: wildcards, the first rule decides, absent stays absent", arguments: typed)
     func typedField(_ row: PipelineRow) { row.check() }

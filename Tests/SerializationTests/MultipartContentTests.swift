@@ -1,3 +1,4 @@
+import Foundation
 import Octets
 import Serialization
 import TestSupport
@@ -203,6 +204,25 @@ struct MultipartContentTests {
             plan(.multipart, .multipart) { $0.fieldDecoding.transferEncoding = .decode },
             .whole(Self.body(("a; filename=f\r\nContent-Transfer-Encoding: base64", Array("QQ==".utf8)))))
         #expect(copied.result.contains("\r\n\r\nA\r\n") && !copied.result.contains("Transfer"))
+    }
+
+    @Test("a fault in a content that is decoded stands where that begins, however it is cut")
+    func transferOffset() throws {
+        let headers = "a\r\nContent-Transfer-Encoding: base64"
+        for (content, charset) in [("eHh4eHh4eHh4eHh4eHh4eHh4eHh4/w==", "utf-8"), ("eHjYAA==", "utf-16be")] {
+            let head = headers + (charset == "utf-8" ? "" : "\r\nContent-Type: text/plain; charset=\(charset)")
+            let body = Self.body((head, Array(content.utf8)))
+            let plan = plan(.multipart, .json) { plan in
+                plan.fieldDecoding.transferEncoding = .decode
+                plan.fieldDecoding.charsets = [Charset(label: "utf-8")!, Charset(label: "utf-16be")!]
+            }
+            let start = try #require(String(decoding: body, as: UTF8.self).range(of: content))
+            let offset = String(decoding: body, as: UTF8.self)[..<start.lowerBound].utf8.count
+            for cut in Recut.cuts(of: body) {
+                let failure = ConversionRun.run(plan, cut).failure
+                #expect(failure?.offset == offset, "\(String(describing: failure)) \(cut)")
+            }
+        }
     }
 
     // MARK: Bodies in parts

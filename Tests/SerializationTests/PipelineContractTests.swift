@@ -252,6 +252,26 @@ struct PipelineContractTests {
         }
     }
 
+    @Test(
+        "a type that is accepted is read as the one input, and no other is",
+        arguments: [
+            ([BodyEncoding.json], "text/plain; charset=UTF-8", "json"), ([.json], "text/plain", "json"),
+            ([.json], "TEXT/Plain", "json"), ([.json], "text/html", "!unsupported_media_type"),
+            ([.json], "image/png", "json"), ([.json], "application/json", "json"),
+            ([.json], "text/plain; charset=utf-16", "!unsupported_charset"), ([.form], "text/plain", "form"),
+            ([.text], "text/plain", "text"), ([.raw], "text/plain", "raw"),
+        ])
+    func acceptedType(inputs: [BodyEncoding], type: String, expected: String) {
+        var plan = ConversionPlan(inputs: inputs, output: .json)
+        plan.acceptedTypes = [MediaPattern("text/plain")!, MediaPattern("image/*")!]
+        do throws(ConversionError) {
+            let encoding = try plan.inputEncoding(for: Array(type.utf8).span)
+            #expect(encoding.rawValue == expected)
+        } catch {
+            #expect("!" + error.code == expected)
+        }
+    }
+
     @Test("the output says what it is, and each multipart body has a boundary of its own")
     func outputType() throws {
         #expect(ConversionRun.run(plan(.form, .json), .whole([])).contentType == "application/json")

@@ -63,6 +63,8 @@ import Transcoding
                     rename: { user_id: user.id }
                     set: { tenant: "${header.x-tenant}", ip: "<${client.ip}>", also: "${header.x-tenant}", n: 1.0 }
                   fields: { user.id: string, "items[*].qty": integer }
+                  blanks: null
+                  accept: { type: [text/plain, "text/*"] }
                   encode:
                     as: multipart
                     arrays: indices
@@ -120,6 +122,7 @@ import Transcoding
         #expect(plan.map.rename.map { "\($0.from) \($0.to)" } == ["user_id user.id"])
         #expect(plan.map.set.map(\.path.description) == ["tenant", "ip", "also", "n"])
         #expect(plan.map.set.map(\.value) == [.source(0), .source(1), .source(0), .literal(.number("1.0"))])
+        #expect(plan.blanks == .null && plan.acceptedTypes.map(\.text) == ["text/plain", "text/*"])
         #expect(plan.types.map { "\($0.path) \($0.type)" } == ["user.id string", "items[*].qty integer"])
         #expect(
             plan.files == [

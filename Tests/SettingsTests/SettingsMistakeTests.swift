@@ -487,6 +487,28 @@ import Testing
                 "{ decode: form, encode: json, mapp: {} }",
                 "5:44: \"request\" has no key \"mapp\": did you mean \"map\"?"
             ),
+            (
+                "{ decode: form, encode: json, blanks: omit }",
+                "5:52: \"blanks\" is about the types that \"fields\" declares"
+            ),
+            (
+                "{ decode: form, encode: json, accept: { type: [text/plain, text] } }",
+                "5:73: \"text\" is no media type: write text/plain, text/*, +json or */*"
+            ),
+            (
+                "{ decode: form, encode: json, accept: { type: [text/plain, Text/Plain] } }",
+                "5:73: \"type\" has \"Text/Plain\" twice"
+            ),
+            (
+                "{ decode: multipart, encode: json, accept: { type: text/plain } }",
+                "5:65: \"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "
+                    + "remove it, or decode form, json or another single encoding"
+            ),
+            (
+                "{ decode: form, encode: json, map: { remove: [\"a[]\"] } }",
+                "5:63: the path can't be read; write a.b, a[0].b, a[*].b, and names with other characters in double quotes"
+                    + "; the elements of an array are a[*]"
+            ),
             ("{ decode: form, encode: json, files: {} }", "5:44: \"files\" is an option of \"decode\" or \"encode\""),
             (
                 "{ decode: form, encode: json, map: { remove: [a..b] } }",

@@ -35,7 +35,8 @@ package enum ProcessingFault: Hashable, Sendable {
 /// Indirect, so that what may throw one returns a pointer: few requests are refused, and all are served by such functions.
 package indirect enum Refusal: Error {
     case wire(WireError)
-    case conversion(ConversionError, accepted: [BodyEncoding])
+    /// With the media types that would be taken; none where the type isn't what is wrong.
+    case conversion(ConversionError, accepted: [String])
     case noRoute
     /// A percent sign without two hexadecimal digits at this offset of the path.
     case malformedPath(Int)
@@ -371,7 +372,7 @@ extension Refusal {
         case .unauthorized(_, let challenges): ("WWW-Authenticate", challenges)
         case .rateLimited(let fields): ("Retry-After", String(fields.reset))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
-            ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
+            ("Accept-Post", accepted.joined(separator: ", "))
         // Each of them may be over in a moment: bodies end, addresses are tried every second, the queue moves on.
         case .memoryExhausted, .spool(.total, _), .overloaded, .tooManyConnections, .upstream(.unavailable),
             .upstream(.overloaded), .upstream(.unresolved), .upstream(.noResources), .upstream(.noLocalPort),

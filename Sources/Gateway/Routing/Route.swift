@@ -58,6 +58,8 @@ public final class Route: Sendable {
     package let headers: HeaderEditors?
     /// The request's fields that a converted response takes values from, in its body or its head, in lower case.
     package let sourceFieldsOfConverted: [String]
+    /// How many bytes a conversion of a request may make of each that comes: `limits.ratio`.
+    let growthLimit: Int
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -87,6 +89,7 @@ public final class Route: Sendable {
         self.responses = responses
         self.responseLimit = responseLimit
         self.options = options
+        growthLimit = options.coding.limits.ratio
         hasConditions = !(match.methods.isEmpty && match.hosts.isEmpty && match.types.isEmpty && match.headers.isEmpty)
         responseRules = ResponseRules(responses)
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
@@ -199,6 +202,8 @@ public final class RequestConversion: Sendable {
     package let readsQuery: Bool
     package let writesQuery: Bool
     package let makesFiles: Bool
+    /// Whether bodies of any type are taken, and those that say none.
+    package let takesAnyType: Bool
 
     public init(_ plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
         self.plan = plan
@@ -207,11 +212,12 @@ public final class RequestConversion: Sendable {
         readsQuery = plan.readsQuery
         writesQuery = plan.writesQuery
         makesFiles = plan.output == .multipart && !plan.files.isEmpty
+        takesAnyType = plan.inputs.contains(.raw)
     }
 
-    /// `plan.inputs`, for a refusal.
+    /// The media types that are taken, for a refusal.
     @inline(never)
-    package var inputs: [BodyEncoding] { plan.inputs }
+    package var takenTypes: [String] { plan.takenTypes }
 }
 
 extension Route {

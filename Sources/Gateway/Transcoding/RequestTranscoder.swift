@@ -84,6 +84,8 @@ package struct RequestTranscoder: ~Copyable {
     /// How long a request line may be, and what the query may have of it.
     private var requestLine = 0
     private var queryRoom = 0
+    /// Bytes that each byte of the body may become, from some output on.
+    private var growthLimit = 1
     private var hasCodingFault = false
 
     package init() {}
@@ -109,18 +111,14 @@ package struct RequestTranscoder: ~Copyable {
             if rule.readsQuery {
                 conversion = try conversions.take(contentType: Self.formType.span, sources: sources)
             } else {
-                // The type decides, so a body without one is not guessed at (docs/rules.md R36).
-                guard let index = head.first(.contentType) else {
-                    throw ConversionError(
-                        .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
-                }
-                conversion = try conversions.take(for: head, typeAt: index, sources: sources)
+                conversion = try take(for: head, by: rule, framing, conversions, sources: sources)
             }
         } catch {
             if error.kind == .unsupported, rule.otherTypes == .pass || head.carriesGRPC { return false }
-            throw .conversion(error, accepted: rule.inputs)
+            throw .conversion(error, accepted: rule.takenTypes)
         }
         isBegun = true
+        growthLimit = route.growthLimit
         readsQuery = rule.readsQuery
         writesQuery = rule.writesQuery
         length =
@@ -136,6 +134,22 @@ package struct RequestTranscoder: ~Copyable {
         if !readsQuery, head.contains(.contentEncoding) { try undoCodings(of: head, route, framing, coders) }
         setHighWatermark(readsQuery ? Self.queryOutput : Self.bufferLimit(ofBody: length))
         return true
+    }
+
+    /// A conversion for the type of the body. The type decides, so a body without one is not guessed at (docs/rules.md R36), but where
+    /// it is taken as it is, whatever that is.
+    private func take(
+        for head: borrowing MessageHead, by rule: RequestConversion, _ framing: BodyFraming,
+        _ conversions: ConversionPool,
+        sources: [[UInt8]]
+    ) throws(ConversionError) -> Conversion {
+        if let index = head.first(.contentType) {
+            return try conversions.take(for: head, typeAt: index, sources: sources)
+        }
+        guard framing != .none, rule.takesAnyType else {
+            throw ConversionError(.unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
+        }
+        return try conversions.take(contentType: Span(), sources: sources)
     }
 
     /// Puts a decoder in front of the conversion, where the body has codings.
@@ -434,7 +448,9 @@ package struct RequestTranscoder: ~Copyable {
     /// allows them, and behind a long beginning with few so can fields of a document, of which there is no limit, and filenames that are
     /// written twice.
     private func checkLength(_ conversion: Conversion, passing: Int) throws(Refusal) {
-        guard let announced, takenCount + conversion.outputCount + passing > announced else { return }
+        let count = takenCount + conversion.outputCount + passing
+        if count > Self.freeOutput, count / growthLimit > conversion.consumedCount { throw outgrown }
+        guard let announced, count > announced else { return }
         let error = ConversionError(
             .unrepresentable, code: "length_outgrown",
             reason:
@@ -442,6 +458,18 @@ package struct RequestTranscoder: ~Copyable {
             setting: "upstreams.\(upstream).framing")
         throw .conversion(error, accepted: [])
     }
+
+    /// A long name before an array of digits is written once for each of them: a body of a MiB could become 1.5 GiB.
+    private var outgrown: Refusal {
+        let error = ConversionError(
+            .limit, code: "limit_ratio",
+            reason: "the conversion makes more than \(growthLimit) bytes of each that came (limits.ratio)",
+            setting: "limits.ratio")
+        return .conversion(error, accepted: [])
+    }
+
+    /// Bytes of output up to which nothing is refused for how much it grows.
+    private static let freeOutput = 1024 * 1024
 
     /// The next bytes of padding behind the output, once all of that was taken; none where there is none left. What is returned
     /// counts as taken.

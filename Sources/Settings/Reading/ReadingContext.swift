@@ -158,7 +158,8 @@ extension ReadingContext {
         } catch {
             let end = text.utf8.index(text.startIndex, offsetBy: error.offset ?? 0, limitedBy: text.endIndex)
             let scalars = text.unicodeScalars[..<(end ?? text.endIndex)].count
-            report(position(in: node, offset: offset + scalars), error.reason)
+            let hint = text.hasSuffix("[]") ? "; the elements of an array are \(text.dropLast(2))[*]" : ""
+            report(position(in: node, offset: offset + scalars), error.reason + hint)
             return nil
         }
     }

@@ -29,7 +29,9 @@ struct BodyConversionReader {
             plan = short(node)
         } else if let section = SectionReader(node, what, path: path, context) {
             otherTypes = section.take("on_other_type")
+            let accept = section.take("accept")
             plan = long(section)
+            if let accept, let types = acceptedTypes(accept, for: plan) { plan?.acceptedTypes = types }
             section.refuse("framing", "is an upstream's: write upstreams: {NAME: {address: …, framing: length}}")
             section.finish()
         }
@@ -72,12 +74,53 @@ struct BodyConversionReader {
         return word == "json" ? "{as: form}" : "{as: json}"
     }
 
-    /// Takes `map` and `fields`, which say what happens between the two sides.
+    /// Takes `map`, `fields` and `blanks`, which say what happens between the two sides.
     func readFields(_ section: SectionReader, _ plan: inout ConversionPlan?) {
         let fields = FieldMapReader(context, values: values, path: path)
         if let node = section.take("map") { plan?.map = fields.map(node) }
-        if let node = section.take("fields") { plan?.types = fields.types(node) }
+        let types = section.take("fields")
+        if let types { plan?.types = fields.types(types) }
+        if let node = section.take("blanks") {
+            if types == nil { context.report(node.position, "\"blanks\" is about the types that \"fields\" declares") }
+            if let blanks = self.blanks(node) { plan?.blanks = blanks }
+        }
         section.refuse("files", "is an option of \"decode\" or \"encode\"")
+    }
+}
+
+extension BodyConversionReader {
+    /// Reads `accept` of a request: other types that a body of the one encoding comes under.
+    private func acceptedTypes(_ node: SettingsNode, for plan: ConversionPlan?) -> [MediaPattern]? {
+        guard let section = SectionReader(node, "\"accept\"", path: "\(path).accept", context) else { return nil }
+        defer { section.finish() }
+        guard let typeNode = section.required("type", example: "text/plain") else { return nil }
+        var types: [MediaPattern] = []
+        for element in context.elements(typeNode, "\"type\"") ?? [] {
+            guard let text = context.text(element, "\"type\"") else { continue }
+            guard let type = MediaPattern(text) else {
+                context.report(element.position, "\"\(text)\" is no media type: write text/plain, text/*, +json or */*")
+                continue
+            }
+            if types.contains(type) { context.report(element.position, "\"type\" has \"\(text)\" twice") }
+            types.append(type)
+        }
+        if let plan, plan.readsQuery || plan.inputs.count != 1 || plan.inputs == [.multipart] {
+            context.report(
+                typeNode.position,
+                "\"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "
+                    + "remove it, or decode form, json or another single encoding")
+        }
+        section.record("type", types.map(\.text).joined(separator: ", "), .line(typeNode.position.line))
+        return types
+    }
+
+    /// Reads `blanks`; to YAML the word for nulls is none.
+    private func blanks(_ node: SettingsNode) -> BlankPolicy? {
+        let words = BlankPolicy.allCases.map(\.rawValue)
+        let word = node.isNull ? BlankPolicy.null.rawValue : context.word(node, "\"blanks\"", among: words)
+        guard let word else { return nil }
+        context.record(path.isEmpty ? "blanks" : "\(path).blanks", word, .line(node.position.line))
+        return BlankPolicy(rawValue: word)
     }
 }
 

@@ -10,7 +10,7 @@ struct ResponseRuleReader {
 
     private static let example = "convert: json -> form"
     /// The keys of the two ways to write a conversion.
-    private static let conversionKeys = ["decode", "map", "fields", "encode", "accept", "on_other_type"]
+    private static let conversionKeys = ["decode", "map", "fields", "blanks", "encode", "accept", "on_other_type"]
 
     init(_ context: ReadingContext, variables: [String?]?) {
         self.context = context

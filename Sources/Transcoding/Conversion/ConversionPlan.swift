@@ -2,6 +2,9 @@
 public struct ConversionPlan: Hashable, Sendable {
     /// The encodings that are taken, chosen by the Content-Type; one unless the input is declared `auto`.
     public var inputs: [BodyEncoding]
+    /// Other media types that bodies of the one encoding in `inputs` come under, as JSON does under `text/plain`; none. Not for
+    /// multipart, whose own type has the boundary.
+    public var acceptedTypes: [MediaPattern] = []
     /// The encoding that goes out.
     public var output: BodyEncoding
     /// How form and multipart bodies are read.
@@ -22,6 +25,8 @@ public struct ConversionPlan: Hashable, Sendable {
     public var map = FieldMap()
     /// The declared types of fields, in the order of the settings; the first path that matches decides.
     public var types: [TypeRule] = []
+    /// What becomes of an empty text where `types` declares a type that none can have.
+    public var blanks = BlankPolicy.reject
     /// The declared files, in the order of the settings; the first path that matches decides.
     public var files: [FileRule] = []
     /// The field whose JSON text is the document; nil: the body is.
@@ -147,12 +152,24 @@ public indirect enum Literal: Hashable, Sendable {
 
 /// The type a field is read as. A value that doesn't fit is a 400 that names the field.
 public enum FieldType: String, Hashable, Sendable, CaseIterable {
-    /// A text, a number without a fraction, any number, true or false, a container, or JSON text that is read as its value.
+    /// A text, a number without a fraction, any number (`.5` is one, and goes out as `0.5`), true or false, a container, or JSON text that
+    /// is read as its value.
     case string, integer, number, boolean, array, object, json
     /// A date or a point in time of RFC 3339; a date of a property list where one goes out.
     case date
     /// Base64 text; bytes of a property list where one goes out.
     case data
+}
+
+/// What becomes of an empty text that is declared `integer`, `number`, `boolean`, `date` or `json`: what HTML forms send of an input in
+/// which nothing was written.
+public enum BlankPolicy: String, Hashable, Sendable, CaseIterable {
+    /// A 400 `field_type`, as for any other text that doesn't fit.
+    case reject
+    /// It is null.
+    case null
+    /// It is left out.
+    case omit
 }
 
 /// The declared type of the fields at a path.

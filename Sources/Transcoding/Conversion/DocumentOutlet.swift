@@ -14,6 +14,12 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
 
     private var encoder: Encoder
     private let numericBooleans: Bool
+    private let namesNest: Bool
+    private let nulls: NullRemoval
+    /// Whether the format has a null: property lists have none.
+    private let hasNulls: Bool
+    /// Files that nobody chose, of which nothing is said.
+    private var leftOut = 0
     private let numbersMakeArrays: Bool
     /// Where the route has declared arrays: a file there is an element, also the only one.
     private let arrays: [FieldPath]
@@ -28,6 +34,9 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     init(_ encoder: consuming Encoder, plan: ConversionPlan) {
         self.encoder = encoder
         numericBooleans = plan.fieldEncoding.booleans == .numeric
+        nulls = plan.removeNulls
+        hasNulls = plan.output != .plist && plan.output != .bplist
+        namesNest = plan.fieldDecoding.nesting == .brackets
         arrays = plan.types.filter { $0.type == .array }.map(\.path)
         numbersMakeArrays = plan.fieldDecoding.arrays == .auto || plan.fieldDecoding.arrays == .indices
         places = Tree(limits: plan.limits)
@@ -38,19 +47,36 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     mutating func beginFile(
         _ head: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
     ) throws(ConversionError) {
-        field.removeAll(keepingCapacity: true)
-        field.append(contentsOf: head.name)
-        guard !arrays.isEmpty, arrays.contains(where: { name.isAt($0) }) else {
-            return try begin(head, at: name, as: policy)
-        }
-        var element = copy name
-        element.push()
-        try begin(head, at: element, as: policy)
+        try enter(begin(name, of: head))
+        try encoder.beginFile(head, as: policy)
     }
 
-    private mutating func begin(
-        _ head: borrowing PartHead, at name: borrowing MappedName, as policy: FilePolicy
+    mutating func noFile(
+        _ head: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming
     ) throws(ConversionError) {
+        let node = try begin(name, of: head)
+        let isElement = open.last?.isArray ?? false
+        guard hasNulls, nulls == .off || nulls == .keys && isElement else {
+            leftOut += 1
+            return
+        }
+        try enter(node)
+        try encoder.null()
+    }
+
+    /// Begins the objects and arrays around the value at `name`, that of the part with `head`, and returns the place of it.
+    private mutating func begin(
+        _ name: borrowing MappedName, of head: borrowing PartHead
+    ) throws(ConversionError) -> Tree.Node {
+        field.removeAll(keepingCapacity: true)
+        field.append(contentsOf: head.name)
+        guard !arrays.isEmpty, arrays.contains(where: { name.isAt($0) }) else { return try begin(name) }
+        var element = copy name
+        element.push()
+        return try begin(element)
+    }
+
+    private mutating func begin(_ name: borrowing MappedName) throws(ConversionError) -> Tree.Node {
         if !isRootOpen {
             isRootOpen = true
             try places.makeRootObject()
@@ -63,8 +89,8 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         } catch {
             guard error.code == "form_duplicate" else { throw error }
             throw refusal(
-                "two files of one name can't become one value while they stream; name them with [] at the end, "
-                    + "or declare an array in fields")
+                "two files of one name can't become one value while they stream; "
+                    + (namesNest ? "name them with [] at the end, or " : "") + "declare an array in fields")
         }
         path.removeAll(keepingCapacity: true)
         var at = places.parent(node)
@@ -88,8 +114,7 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
             open.append(Level(node: container, isArray: isArray))
             if isArray { try encoder.beginArray() } else { try encoder.beginObject() }
         }
-        try enter(node)
-        try encoder.beginFile(head, as: policy)
+        return node
     }
 
     mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
@@ -149,13 +174,14 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     var isFull: Bool { encoder.isFull }
     var contentType: [UInt8] { encoder.contentType }
 
-    var removedCount: Int { encoder.removedCount }
+    var removedCount: Int { encoder.removedCount + leftOut }
     var heldCount: Int { encoder.heldCount }
     var allocatedCount: Int { encoder.allocatedCount }
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 
     mutating func restart() {
         encoder.restart()
+        leftOut = 0
         places.removeAll()
         if !open.isEmpty { open.removeAll(keepingCapacity: true) }
         isRootOpen = false

@@ -306,7 +306,7 @@ extension EventMapper where Encoder: ~Copyable {
         if let file {
             switch (isObject, rules[file.rule].source(from: .json)) {
             case (true, .object?):
-                beginFileObject(rule: file.rule)
+                try beginFileObject(rule: file.rule, isElement: file.isElement)
                 return false
             case (false, _) where !file.isElement: break
             default: throw notText()
@@ -455,6 +455,15 @@ extension EventMapper where Encoder: ~Copyable {
         return (rule, isElement)
     }
 
+    /// The number of the element that the value at hand is, or stands in, where the rule leads through the elements of one array.
+    func element(by rule: Int, isElement: Bool) -> Int? {
+        let depth = isElement ? frames.count - 1 : rules[rule].path.onlyStar
+        guard let depth, !isElement || !rules[rule].path.segments.contains(.any), !frames[depth].isObject else {
+            return nil
+        }
+        return frames[depth].sent - 1
+    }
+
     /// Whether a rule leaves the value at hand out. Throws where one refuses it.
     private mutating func isDropped() throws(ConversionError) -> Bool {
         guard let rule = ruleHere() else { return false }
@@ -489,7 +498,7 @@ extension EventMapper where Encoder: ~Copyable {
         }
         guard let source = rules[file.rule].source(from: .json), source != .object else { throw notText() }
         string = .file
-        beginFile(rule: file.rule, source)
+        try beginFile(rule: file.rule, isElement: file.isElement, source)
     }
 
     func notText() -> ConversionError {

@@ -18,6 +18,10 @@ internal protocol FileOutlet: TreeSink, PipelineEncoder, ~Copyable {
         _ head: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
     ) throws(ConversionError)
     mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+    /// Says at the place of a file that none was chosen.
+    mutating func noFile(
+        _ head: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming
+    ) throws(ConversionError)
     /// Ends the files; the document follows.
     mutating func endFiles() throws(ConversionError)
     /// Whether the root object has been begun for a file, so that only members may follow.
@@ -35,6 +39,14 @@ internal protocol FileOutlet: TreeSink, PipelineEncoder, ~Copyable {
 extension FileOutlet where Self: ~Copyable {
     var needsRootObject: Bool { isRootOpen }
     func check(_ fields: borrowing Tree) throws(ConversionError) {}
+
+    /// As an empty text, which is what browsers write into forms.
+    mutating func noFile(
+        _ head: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming
+    ) throws(ConversionError) {
+        try beginFile(head, at: name, naming: naming, as: .base64)
+        try content(ofFile: Span(), isLast: true)
+    }
 }
 
 /// Gathers fields in a tree and lets files pass to the outlet.
@@ -108,19 +120,28 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
         rules.observer?.beginsPart(part)
         guard part.isFile else { return try beginField(part) }
-        counts.files += 1
-        guard case .file(let policy) = try rules.judge(part) else {
+        if part.isUnchosen { counts.fields += 1 } else { counts.files += 1 }
+        let verdict = try rules.judge(part)
+        var isUnchosen = false
+        switch verdict {
+        case .file(let found):
+            content = .file
+            policy = found
+        case .unchosen:
+            // Its empty content is passed over.
+            content = .dropped
+            isUnchosen = true
+        default:
             counts.removed += 1
             content = .dropped
             return
         }
-        content = .file
         hasFiles = true
         if !rules.hasMap, outlet.sharesNoRoots, fields.hasRootMember(rules.mapped.segment(0)) {
             throw Self.taken(part.name)
         }
         try rules.describe(part)
-        self.policy = policy
+        if isUnchosen { return try outlet.noFile(rules.head, at: rules.mapped, naming: rules.naming) }
         if rules.beginHold() { return }
         try outlet.beginFile(rules.head, at: rules.mapped, naming: rules.naming, as: policy)
     }

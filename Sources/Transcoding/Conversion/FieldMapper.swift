@@ -61,7 +61,7 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
 
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
         rules.observer?.beginsPart(part)
-        if part.isFile { accounting.files += 1 } else { accounting.fields += 1 }
+        if part.isFile, !part.isUnchosen { accounting.files += 1 } else { accounting.fields += 1 }
         content = .passing
         if !part.isFile, !judgesFields { return try encoder.beginPart(part) }
         switch try rules.judge(part) {
@@ -73,7 +73,7 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
             guard rules.isRenamed else { return try encoder.beginPart(part) }
             rules.rename(part)
             try encoder.beginPart(rules.head)
-        case .file(.base64):
+        case .file(.base64), .unchosen:
             content = .text
             try rules.describeText(part)
             if rules.beginHold(asText: true) { return }

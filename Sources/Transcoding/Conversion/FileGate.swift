@@ -15,7 +15,7 @@ internal struct FileGate {
     private var names: [[UInt8]]
     private var hasName: [Bool]
     private var capturing: Int?
-    /// For each rule, the files that it has named.
+    /// For each rule, the number behind that of the file it has named last.
     private var named: [Int]
     // The text that becomes a file.
     private var text = FileText()
@@ -95,15 +95,27 @@ internal struct FileGate {
             field: name, setting: "files.\(name).max")
     }
 
-    /// Spells the name that the rule gives the file, and counts it. Returns false where it gives none.
-    mutating func spell(rule: Int?, to name: inout ByteStore) -> Bool {
+    /// Spells the name that the rule gives the file. Returns false where it gives none. Throws 422 `files_order` where the number of an
+    /// element isn't above those before: the name may be another file's.
+    ///
+    /// - Parameter element: the number of the element of the one array that the rule's path leads through; nil: there isn't one, and
+    ///   files are counted.
+    mutating func spell(rule: Int?, element: Int?, to name: inout ByteStore) throws(ConversionError) -> Bool {
         guard let rule, let template = rules[rule].name else { return false }
+        let pieces = template.pattern.pieces
+        let number = element ?? named[rule]
+        guard number >= named[rule] || pieces.count == 1 else {
+            throw ConversionError(
+                .unrepresentable, code: "files_order",
+                reason: "the files of a rule with {index} come in the order of their elements, one of each",
+                field: field.span.lossyString(), setting: "files")
+        }
         name.removeAll()
-        for (index, piece) in template.pattern.pieces.enumerated() {
-            if index > 0 { name.append(decimal: named[rule]) }
+        for (index, piece) in pieces.enumerated() {
+            if index > 0 { name.append(decimal: number) }
             name.append(contentsOf: piece)
         }
-        named[rule] += 1
+        named[rule] = number + 1
         return true
     }
 

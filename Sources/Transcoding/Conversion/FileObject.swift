@@ -23,11 +23,12 @@ internal struct FileObject {
 // MARK: Files
 
 extension EventMapper where Encoder: ~Copyable {
-    mutating func beginFile(rule: Int, _ source: FileSource) {
+    /// - Parameter isElement: whether the file is an element of the array that the rule is about.
+    mutating func beginFile(rule: Int, isElement: Bool, _ source: FileSource) throws(ConversionError) {
         observer?.makesFile(by: rules[rule])
         gate.make(rule: rule, from: source, field: place)
         spelled.removeAll()
-        let isNamed = gate.spell(rule: rule, to: &spelled)
+        let isNamed = try gate.spell(rule: rule, element: element(by: rule, isElement: isElement), to: &spelled)
         head.setName(copying: spelled)
         head.hasGivenName = isNamed
         head.isFile = true
@@ -50,9 +51,9 @@ extension EventMapper where Encoder: ~Copyable {
 // MARK: Objects that are files
 
 extension EventMapper where Encoder: ~Copyable {
-    mutating func beginFileObject(rule: Int) {
+    mutating func beginFileObject(rule: Int, isElement: Bool) throws(ConversionError) {
         object = FileObject(rule: rule)
-        beginFile(rule: rule, .object)
+        try beginFile(rule: rule, isElement: isElement, .object)
     }
 
     mutating func enterMember(_ name: Span<UInt8>) throws(ConversionError) {

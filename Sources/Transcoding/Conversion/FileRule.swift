@@ -90,7 +90,9 @@ public enum FileSource: String, Hashable, Sendable, CaseIterable {
     case object
 }
 
-/// The name of a file's part: a text in which `{index}` stands for the number of the file among those of its rule, from 0.
+/// The name of a file's part: a text in which `{index}` stands for a number from 0 on. It is that of the element in its array where the
+/// rule's path leads through the elements of one array (`photos`, `items[*].photo`), whether or not the others have a file. Elsewhere
+/// it is that of the file among those of its rule.
 public struct FileNameTemplate: Hashable, Sendable {
     internal let pattern: NamePattern
 
@@ -119,15 +121,24 @@ public struct FileNameTemplate: Hashable, Sendable {
     }
 }
 
-/// One media type, or all of one kind: `application/pdf`, `image/*`, `*/*`.
+/// One media type, or all of one kind: `application/pdf`, `image/*`, `*/*`, `+json` (RFC 6839).
 public struct MediaPattern: Hashable, Sendable {
     /// In lower case, without parameters.
     public let text: String
     private let type: [UInt8]?
     private let subtype: [UInt8]?
+    /// What the subtype ends with, where that alone counts.
+    private var suffix: [UInt8] = []
 
-    /// Nil when `text` is none of the three forms.
+    /// Nil when `text` is none of the four forms.
     public init?(_ text: String) {
+        if text.hasPrefix("+") {
+            guard Self.isToken(text.dropFirst()), !text.dropFirst().contains("+") else { return nil }
+            self.text = text.lowercased()
+            suffix = Array(self.text.utf8)
+            (type, subtype) = (nil, nil)
+            return
+        }
         let halves = text.lowercased().split(separator: "/", omittingEmptySubsequences: false)
         guard halves.count == 2, halves.allSatisfy({ $0 == "*" || Self.isToken($0) }) else { return nil }
         guard halves[0] != "*" || halves[1] == "*" else { return nil }
@@ -147,7 +158,9 @@ public struct MediaPattern: Hashable, Sendable {
         else { return false }
         if let type, !value.extracting(0..<slash).isLowercased(type) { return false }
         if let subtype, !value.extracting(slash + 1..<end).isLowercased(subtype) { return false }
-        return true
+        guard !suffix.isEmpty else { return true }
+        let start = end - suffix.count
+        return start > slash + 1 && value.extracting(start..<end).isLowercased(suffix)
     }
 }
 

@@ -5,7 +5,8 @@ extension ConversionPlan {
     ///
     /// The type decides among `inputs`, never the body. Where a single encoding other than multipart is declared, a body
     /// without a Content-Type is taken as that. `application/json`, `text/json` and what ends in `+json` (RFC 6839 §3.1) are
-    /// JSON; `application/xml`, `text/xml` and what ends in `+xml` (RFC 7303 §8.1) are XML. Throws 415:
+    /// JSON; `application/xml`, `text/xml` and what ends in `+xml` (RFC 7303 §8.1) are XML; `acceptedTypes` are the only encoding,
+    /// where no declared one has that type. Throws 415:
     /// `unsupported_media_type`, and `unsupported_charset` for a charset other than UTF-8 and its subset US-ASCII, or in
     /// forms and multipart bodies other than `fieldDecoding.charsets`.
     public func inputEncoding(for contentType: Span<UInt8>) throws(ConversionError) -> BodyEncoding {
@@ -16,14 +17,25 @@ extension ConversionPlan {
                 contentType.isEmpty ? "the body has no Content-Type" : "the Content-Type can't be read")
         }
         if inputs.contains(.raw), type.encoding.map({ !inputs.contains(declared($0)) }) ?? true { return .raw }
-        guard let encoding = type.encoding.map(declared), inputs.contains(encoding) else {
-            throw Self.unsupported("the body's type is none of \(inputs.map(\.mediaType).joined(separator: ", "))")
+        let own = type.encoding.map(declared)
+        let accepted = own.map(inputs.contains) ?? false ? own : encoding(ofAccepted: contentType)
+        guard let encoding = accepted else {
+            throw Self.unsupported("the body's type is none of \(takenTypes.joined(separator: ", "))")
         }
         guard type.isUTF8 || encoding.isFlat && type.hasCharset(of: fieldDecoding.charsets) else {
             throw ConversionError(
                 .unsupported, code: "unsupported_charset", reason: Self.charsetReason(fieldDecoding.charsets))
         }
         return encoding
+    }
+
+    /// The media types of bodies that are taken.
+    package var takenTypes: [String] { inputs.map(\.mediaType) + acceptedTypes.map(\.text) }
+
+    /// The encoding of a type that is called by another name than its own.
+    private func encoding(ofAccepted contentType: Span<UInt8>) -> BodyEncoding? {
+        for pattern in acceptedTypes where pattern.matches(contentType) { return inputs.first }
+        return nil
     }
 
     private static func charsetReason(_ charsets: [Charset]) -> String {

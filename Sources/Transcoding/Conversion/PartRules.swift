@@ -8,6 +8,8 @@ internal struct PartRules: ~Copyable {
         case field
         /// A file, as what the policy says: `stream`, `base64` or `object`.
         case file(FilePolicy)
+        /// An input for files in which none was chosen, where the output has no files.
+        case unchosen
         /// A text that becomes a file, see `make`.
         case made
         /// A text that stands for a file, of which other bytes are made and written as a text again.
@@ -37,6 +39,8 @@ internal struct PartRules: ~Copyable {
     private var names: NameMapper
     private var name = FieldName()
     private var rule: Int?
+    /// Whether no file was chosen in the part at hand: what rules ask of files, and make of them, doesn't concern it.
+    private var isUnchosen = false
     /// The path of the part, as the map has it.
     private(set) var mapped = MappedName()
     /// The name of the part as the map or a rule spells it.
@@ -78,6 +82,7 @@ internal struct PartRules: ~Copyable {
     /// Decides about a part. Throws where a rule refuses it.
     mutating func judge(_ part: borrowing PartHead) throws(ConversionError) -> Verdict {
         rule = nil
+        isUnchosen = part.isUnchosen
         naming = .received
         spelled.removeAll()
         if hasRules || !passes {
@@ -107,6 +112,7 @@ internal struct PartRules: ~Copyable {
         if part.isFile {
             if hasRules { rule = gate.rule(for: mapped) }
             if let observer { explain(to: observer) }
+            if isUnchosen { return judgeUnchosen() }
             let policy = try gate.admit(rule: rule, field: spelled)
             return policy == .drop ? .removed : .file(policy)
         }
@@ -120,6 +126,18 @@ internal struct PartRules: ~Copyable {
             return gate.keepsText(rule: index) ? .madeText : .made
         }
         return .field
+    }
+
+    /// Decides about an input for files in which none was chosen. Rack leaves it out, as many frameworks do.
+    private mutating func judgeUnchosen() -> Verdict {
+        observer?.concerns("no file was chosen")
+        if options.dialect == .rack { return .dropped }
+        gate.begin(rule: nil, field: spelled)
+        switch rule.map({ gate.rules[$0].policy }) ?? gate.general {
+        case .drop: return .removed
+        case .base64 where output.hasFiles: return .file(.base64)
+        case .stream, .base64, .object, .reject: return output.hasFiles ? .file(.stream) : .unchosen
+        }
     }
 
     /// Says which rule decides about the file at hand.
@@ -139,23 +157,23 @@ internal struct PartRules: ~Copyable {
 
     /// Makes `head` that of a field which a file becomes.
     mutating func describeText(_ part: borrowing PartHead) throws(ConversionError) {
-        try gate.check(type: part.mediaType, rule: rule)
+        if !isUnchosen { try gate.check(type: part.mediaType, rule: rule) }
         head.setName(copying: spelled)
     }
 
     /// Makes `head` that of the file that came, as its rule has it.
     mutating func describe(_ part: borrowing PartHead) throws(ConversionError) {
-        nameByRule()
+        try nameByRule()
         head.copy(part, named: spelled)
         head.hasGivenName = naming == .given
-        try gate.describe(&head, rule: rule)
+        if !isUnchosen { try gate.describe(&head, rule: rule) }
     }
 
     /// Takes a piece of the text that becomes a file. When the file begins, `head` is that of it.
     mutating func make(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) -> FileGate.Made {
         let made = try gate.make(from: piece, isLast: isLast)
         if made == .begins {
-            nameByRule()
+            try nameByRule()
             head.setName(copying: spelled)
             head.isFile = true
             head.hasGivenName = naming == .given
@@ -168,7 +186,9 @@ internal struct PartRules: ~Copyable {
     // MARK: Files that are held
 
     /// Holds the file that is about to go out under `head`, which becomes a text where `asText`; false for one that isn't held.
-    mutating func beginHold(asText: Bool = false) -> Bool { gate.beginHold(rule: rule, head, asText: asText) }
+    mutating func beginHold(asText: Bool = false) -> Bool {
+        !isUnchosen && gate.beginHold(rule: rule, head, asText: asText)
+    }
 
     /// As above, for the file that a text has made.
     mutating func beginMadeHold() -> Bool { gate.beginMadeHold(head) }
@@ -187,7 +207,16 @@ internal struct PartRules: ~Copyable {
         return made != .nothing
     }
 
-    private mutating func nameByRule() {
-        if gate.spell(rule: rule, to: &spelled) { naming = .given }
+    private mutating func nameByRule() throws(ConversionError) {
+        if try gate.spell(rule: rule, element: element, to: &spelled) { naming = .given }
+    }
+
+    /// The number of the element that the part is, or stands in, where its rule leads through the elements of one array and its name
+    /// says the number.
+    private var element: Int? {
+        guard let rule, let star = gate.rules[rule].path.onlyStar,
+            mapped.segmentCount == gate.rules[rule].path.segments.count, mapped.kind(star) == .key
+        else { return nil }
+        return mapped.segment(star).canonicalIndex
     }
 }

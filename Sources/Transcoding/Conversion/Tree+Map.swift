@@ -19,7 +19,7 @@ extension Tree {
             try apply(
                 plan.map, sources: sources, dropsEmptied: isOfFields && plan.document == nil && plan.output.isFlat)
         }
-        if !plan.types.isEmpty { try apply(plan.types, splicer: &splicer) }
+        if !plan.types.isEmpty { try apply(plan.types, blanks: plan.blanks, splicer: &splicer) }
         remove(plan.removeNulls)
     }
 

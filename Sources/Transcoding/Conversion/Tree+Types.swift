@@ -5,8 +5,12 @@ extension Tree {
     /// Reads each field as the type of the first rule whose path leads to it. A null stays null, whatever the type, and an
     /// absent field stays absent; what doesn't fit is a 400 `field_type` that names the field.
     ///
-    /// - Parameter splicer: reads JSON texts for the type `json`.
-    internal mutating func apply(_ rules: [TypeRule], splicer: inout JSONSplicer) throws(ConversionError) {
+    /// - Parameters:
+    ///   - blanks: what becomes of empty texts of types that have none.
+    ///   - splicer: reads JSON texts for the type `json`.
+    internal mutating func apply(
+        _ rules: [TypeRule], blanks: BlankPolicy, splicer: inout JSONSplicer
+    ) throws(ConversionError) {
         guard root != Tree.none else { return }
         var found: [Node] = []
         for rule in rules {
@@ -14,11 +18,30 @@ extension Tree {
             resolve(rule.path.segments[...], below: root, into: &found)
             for node in found where !records[Int(node)].isTyped {
                 records[Int(node)].isTyped = true
+                let isBlank = blanks != .reject && isBlank(node, for: rule.type)
+                if isBlank, blanks == .omit, node != root {
+                    observer?.removes(node, of: self, by: "blanks: omit")
+                    removedCount += 1
+                    unlink(node)
+                    continue
+                }
                 let value = conversionObserver?.willType(node, of: self)
-                try convert(node, to: rule.type, splicer: &splicer)
+                if isBlank {
+                    records[Int(node)].kind = .null
+                } else {
+                    try convert(node, to: rule.type, splicer: &splicer)
+                }
                 guard let observer = conversionObserver, let value else { continue }
                 observer.didType(node, value, of: self, by: "fields \(rule.path): \(rule.type.rawValue)")
             }
+        }
+    }
+
+    /// Whether the value is an empty text, which the type doesn't have.
+    private func isBlank(_ node: Node, for type: FieldType) -> Bool {
+        switch type {
+        case .integer, .number, .boolean, .date, .json: kind(node) == .string && text(node).isEmpty
+        case .string, .array, .object, .data: false
         }
     }
 
@@ -52,7 +75,16 @@ extension Tree {
             }
             records[Int(node)].kind = .number
         case .number:
-            guard kind == .string || kind == .number, NumberText(text(node)) != nil else { throw misfit(node, type) }
+            guard kind == .string || kind == .number else { throw misfit(node, type) }
+            if NumberText(text(node)) == nil {
+                // Browsers send `.5` as it was written.
+                let whole = text(node).copied()
+                let point = whole.first == UInt8(ascii: "-") ? 1 : 0
+                guard point < whole.count, whole[point] == UInt8(ascii: ".") else { throw misfit(node, type) }
+                let text = whole[..<point] + [UInt8(ascii: "0")] + whole[point...]
+                guard NumberText(Array(text).span) != nil else { throw misfit(node, type) }
+                try setText(node, .number, Array(text).span)
+            }
             records[Int(node)].kind = .number
         case .boolean:
             guard let value = boolean(node) else { throw misfit(node, type) }

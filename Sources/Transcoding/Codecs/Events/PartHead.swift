@@ -14,6 +14,10 @@ public struct PartHead: Sendable {
     /// Whether the part is a file: it has a filename, or a rule declared it one.
     public var isFile = false
 
+    /// Whether it is an input for files in which none was chosen: the filename is empty, and no content follows (HTML's "constructing the
+    /// entry list"). `isFile` holds, too.
+    public internal(set) var isUnchosen = false
+
     /// Whether the name has a value at all, an empty one included. False for a form's bare `a`, which differs from `a=` to
     /// some parsers; its content is one empty piece. Encodings that know no such thing write an empty value.
     public var hasValue = true
@@ -105,6 +109,7 @@ public struct PartHead: Sendable {
         mediaTypeRange = nil
         lostParametersRange = nil
         isFile = false
+        isUnchosen = false
         hasValue = true
         hasGivenName = false
         isText = false
@@ -126,6 +131,7 @@ public struct PartHead: Sendable {
     public func renamed(_ name: Span<UInt8>) -> PartHead {
         var copy = PartHead(name: name)
         copy.isFile = isFile
+        copy.isUnchosen = isUnchosen
         copy.hasValue = hasValue
         copy.isUntyped = isUntyped
         copy.place = place
@@ -189,6 +195,7 @@ extension PartHead {
         isFilenamePlain = other.isFilenamePlain
         copyLines(of: other)
         isFile = other.isFile
+        isUnchosen = other.isUnchosen
         hasValue = other.hasValue
         isUntyped = other.isUntyped
         place = other.place

@@ -15,6 +15,12 @@ public struct FieldPath: Hashable, Sendable {
     /// The steps from the document's root; none for the root itself.
     public var segments: [Segment]
 
+    /// Which of the steps is `any`, where one alone is.
+    internal var onlyStar: Int? {
+        guard let first = segments.firstIndex(of: .any), segments.lastIndex(of: .any) == first else { return nil }
+        return first
+    }
+
     /// The path of those steps.
     public init(_ segments: [Segment]) {
         self.segments = segments

@@ -154,8 +154,9 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     internal mutating func holdsDirectly(_ count: Int) -> Bool {
         guard isBetweenGatheredValues, let top = containers.last, isReady(top) else { return false }
         name.truncate(to: top.nameEnd)
-        // No item is shorter than two bytes.
-        return document.cost + count + (count / 2 + 1) * Tree.nodeCost <= document.limit
+        // An item takes two bytes, but for objects and arrays that the slice doesn't end, of which there are so many as may be open.
+        let nodes = (count + min(count, limits.depth)) / 2 + 1
+        return document.cost + count + nodes * Tree.nodeCost <= document.limit
     }
 
     internal mutating func exchangeHeld(_ records: inout TreeRecords, _ bytes: inout ByteStore) {

@@ -114,6 +114,10 @@ extension Multipart.Decoder {
         return sent
     }
 
+    /// Where the byte `index` of what is handed on stands, which was read from `offset` on. Of a content that is decoded that is where the
+    /// content begins: what an index is in what came depends on where that was cut.
+    func place(_ offset: Int, _ index: Int) -> Int { reading?.transfer == nil ? offset + index : head.place.upperBound }
+
     private mutating func sendText<Sink: FieldSink & ~Copyable>(
         _ piece: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
@@ -128,7 +132,7 @@ extension Multipart.Decoder {
             try transcoder.append(piece, to: &mended)
             if isLast { try transcoder.finish(at: piece.count, to: &mended) }
         } catch {
-            throw fault(.invalidText, at: offset + error.index)
+            throw fault(.invalidText, at: place(offset, error.index))
         }
         guard isLast || !mended.isEmpty else { return false }
         try sink.content(mended.span, isLast: isLast)

@@ -3,7 +3,7 @@ internal import Octets
 /// The names that rules give files, among those of all parts of one body: none may be another field's too, or lead through one.
 ///
 /// A body has any number of names, of which nothing is kept: of those that a rule could give, the least number is, and of those that it
-/// has given the greatest. So a field may come before the files or behind them.
+/// has given the greatest. So a field may come before the files or behind them; and all numbers up to the greatest count as given.
 internal struct GivenNames {
     private struct Rule {
         let name: NamePattern

@@ -81,6 +81,8 @@ extension Multipart {
         private(set) var hintedCharset: Charset?
         /// How the content of the part at hand is read where it isn't handed on as it comes.
         var reading: ContentReading?
+        /// Whether the part at hand, which has an empty filename, hasn't begun for the sink: it says whether there is content.
+        private var waitsForContent = false
         var unused: ContentReading?
 
         /// A decoder of one body under `options` (`invalidUTF8`) and `limits`.
@@ -136,6 +138,7 @@ extension Multipart {
             headers.begin(at: 0)
             headReader.forgetNames()
             head.removeAll()
+            waitsForContent = false
             validator = UTF8Validator()
             repair = options.repair
             if declaredCharset != nil || hintedCharset != nil { setCharsets(declared: nil, hinted: nil) }
@@ -273,7 +276,7 @@ extension Multipart.Decoder {
         case .preamble: nil
         case .delimiterEnd, .headers, .epilogue: delimiterStart
         // At its start the line end of the head counts as the beginning of a delimiter.
-        case .content: reading == nil ? consumed - scanner.heldCount : nil
+        case .content: reading != nil ? nil : waitsForContent ? delimiterStart : consumed - scanner.heldCount
         }
     }
 
@@ -325,6 +328,8 @@ extension Multipart.Decoder {
         state = .content
         head.place = delimiterStart..<consumed + at
         guard try beginReading(at: consumed + at) else { return false }
+        waitsForContent = head.hasFilename && head.filename.isEmpty && reading == nil
+        if waitsForContent { return false }
         try sink.beginPart(head)
         return true
     }
@@ -333,6 +338,12 @@ extension Multipart.Decoder {
     private mutating func readContent<Sink: FieldSink & ~Copyable>(
         _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
+        if waitsForContent, let isEmpty = isContentEmpty(input, at) {
+            waitsForContent = false
+            head.isUnchosen = isEmpty
+            try sink.beginPart(head)
+            return true
+        }
         let start = consumed + at - scanner.matched
         switch scanner.next(in: input, from: &at) {
         case .content(let range):
@@ -350,6 +361,18 @@ extension Multipart.Decoder {
             return try send(input.extracting(range), offset: offset, isLast: true, into: &sink)
         case .glued: throw fault(.delimiterGlued, at: consumed + at - scanner.delimiter.count + 2)
         }
+    }
+
+    /// Whether the content at hand is empty, of which nothing was handed on; nil while all that came may begin the delimiter.
+    private func isContentEmpty(_ input: Span<UInt8>, _ at: Int) -> Bool? {
+        let delimiter = scanner.delimiter
+        let matched = consumed + at - head.place.upperBound
+        for position in matched..<delimiter.count {
+            let index = at + position - matched
+            guard index < input.count else { return nil }
+            guard input[index] == delimiter[position] else { return false }
+        }
+        return true
     }
 
     /// Hands a piece of content on; `offset` is where it stands in the body. Returns whether that was an event: an
@@ -372,7 +395,7 @@ extension Multipart.Decoder {
         }
         if repair == nil {
             if let index = validator.firstFault(in: piece, isLast: isLast) {
-                throw Multipart.Fault.invalidUTF8.error(offset: offset + index, field: head.name.lossyString())
+                throw Multipart.Fault.invalidUTF8.error(offset: place(offset, index), field: head.name.lossyString())
             }
             try sink.content(piece, isLast: isLast)
             return true

@@ -235,7 +235,9 @@ extension PropertyList.BinaryReader {
         case 0x3:
             let value = Double(bitPattern: input.bigEndian(at: head.start, size: 8))
             guard let date = PropertyList.Date(value) else {
-                throw failure(value.isFinite ? .dateRange : .invalidDate, at: head.offset)
+                let fault: PropertyList.Fault =
+                    !value.isFinite ? .invalidDate : PropertyList.Date.holds(value) ? .datePrecision : .dateRange
+                throw failure(fault, at: head.offset)
             }
             scratch.removeAll(keepingCapacity: true)
             date.append(to: &scratch, withFraction: true)

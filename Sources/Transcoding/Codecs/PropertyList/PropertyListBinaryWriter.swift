@@ -12,7 +12,7 @@ extension PropertyList {
         private var nameObjects: [Int32] = []
         /// The leaves that have been written: the bytes of each, one after the other, and a table of chains over them.
         private var leaves = OutputBuffer()
-        private var leafStarts: [Int32] = []
+        private var leafStarts: [Int] = []
         private var leafObjects: [Int32] = []
         private var nextLeaves: [Int32] = []
         private var chains: [Int32] = []
@@ -121,7 +121,7 @@ extension PropertyList {
                 at = nextLeaves[Int(at)]
             }
             let number = Int32(leafStarts.count)
-            leafStarts.append(Int32(leaves.count))
+            leafStarts.append(leaves.count)
             leaves.append(object.span)
             leafObjects.append(Int32(objects.count))
             nextLeaves.append(chains[chain])
@@ -133,10 +133,10 @@ extension PropertyList {
 
         @_lifetime(borrow self)
         private func leaf(_ index: Int) -> Span<UInt8> {
-            let end = index + 1 < leafStarts.count ? Int(leafStarts[index + 1]) : leaves.count
+            let end = index + 1 < leafStarts.count ? leafStarts[index + 1] : leaves.count
             let all = leaves.span
             // SAFETY: the span points into `leaves`, which self owns; the borrow keeps self unchanged while the span lives.
-            return unsafe _overrideLifetime(all.extracting(Int(leafStarts[index])..<end), borrowing: self)
+            return unsafe _overrideLifetime(all.extracting(leafStarts[index]..<end), borrowing: self)
         }
 
         private mutating func growChains() {

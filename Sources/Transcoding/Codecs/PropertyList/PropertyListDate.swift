@@ -28,10 +28,15 @@ extension PropertyList {
             var fault: Fault
         }
 
+        /// Whether the years 0000 to 9999 hold a binary property list's date.
+        static func holds(_ value: Double) -> Bool {
+            value >= Double(range.lowerBound) && value < Double(range.upperBound)
+        }
+
         /// Takes a binary property list's date; nil where the years 0000 to 9999 don't hold it, or its fraction is too small
         /// to be written with 40 digits.
         init?(_ value: Double) {
-            guard value >= Double(Self.range.lowerBound), value < Double(Self.range.upperBound) else { return nil }
+            guard Self.holds(value) else { return nil }
             seconds = Int64(value.rounded(.down))
             guard value != value.rounded(.down) else { return }
             // The shortest decimal text is what the double stands for: 0.1, not 0.1000000000000000055.

@@ -12,7 +12,8 @@ extension PropertyList {
         case unsupportedVersion, invalidTrailer, invalidObject, invalidOffset, objectReference, cycle, keyType
         case invalidString, uid, objectType
         // Writing.
-        case null, nullElement, unwritableCharacter, largeInteger, largeReal, dateWithoutTime, leapSecond, dateRange
+        case null, nullElement, unwritableCharacter, largeInteger, largeReal, dateWithoutTime, leapSecond, dateRange,
+            datePrecision
         case dateFraction, file, fileType
 
         package var row: ConversionError {
@@ -130,6 +131,9 @@ extension PropertyList {
                     "a date of a property list is a point in time: the text has no time and no zone")
             case .leapSecond: .unrepresentable("plist_leap_second", "a date of a property list can't be a leap second")
             case .dateRange: .unrepresentable("plist_date_range", "the date lies outside of the years 0000 to 9999")
+            case .datePrecision:
+                .unrepresentable(
+                    "plist_date_precision", "the date's fraction of a second is too small to be written with 40 digits")
             case .dateFraction:
                 .unrepresentable(
                     "plist_date_fraction",
