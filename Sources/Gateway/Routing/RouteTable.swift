@@ -37,8 +37,8 @@ public final class RouteTable: Sendable {
         var literals: Range<Int>
         /// The place behind a free segment, or -1.
         var any: Int
-        /// The routes whose path ends here.
-        var ends: Choice
+        /// Among `choices`: the routes whose path ends here; -1 where there are none.
+        var ends: Int
         /// Among `stars`.
         var stars: Range<Int>
     }
@@ -55,7 +55,8 @@ public final class RouteTable: Sendable {
     private struct Star {
         /// Among `units`.
         var prefix: Range<Int>
-        var routes: Choice
+        /// Among `choices`.
+        var routes: Int
     }
 
     /// Routes for the same paths, of which a request needs to be compared with few.
@@ -83,6 +84,7 @@ public final class RouteTable: Sendable {
         var nodes: [Node] = []
         var literals: [Literal] = []
         var stars: [Star] = []
+        var choices: [Choice] = []
         var keyed: [Keyed] = []
         /// Names of header fields.
         var fields: [String] = []
@@ -103,7 +105,7 @@ public final class RouteTable: Sendable {
             for (prefix, group) in node.rests.sorted(by: { $0.value < $1.value }) {
                 stars.append(Star(prefix: add(prefix), routes: choice(of: groups[group])))
             }
-            let ends = choice(of: node.ends.map { groups[$0] } ?? [])
+            let ends = node.ends.map { choice(of: groups[$0]) } ?? -1
             nodes.append(
                 Node(
                     literals: literal..<literals.count, any: node.any ?? -1, ends: ends, stars: star..<stars.count))
@@ -116,7 +118,7 @@ public final class RouteTable: Sendable {
         }
 
         /// Few routes are all open, which is quicker than hashing.
-        private mutating func choice(of indices: [Int]) -> Choice {
+        private mutating func choice(of indices: [Int]) -> Int {
             var (open, keys): ([Int], [UInt64: [Int]]) = ([], [:])
             var choice = Choice(open: 0..<0, keyed: keyed.count..<keyed.count, fields: fields.count..<fields.count)
             for index in indices {
@@ -146,7 +148,8 @@ public final class RouteTable: Sendable {
             }
             choice.keyed = choice.keyed.lowerBound..<keyed.count
             choice.fields = choice.fields.lowerBound..<fields.count
-            return choice
+            choices.append(choice)
+            return choices.count - 1
         }
 
         private mutating func add(_ indices: [Int]) -> Range<Int> {
@@ -160,6 +163,7 @@ public final class RouteTable: Sendable {
     private let nodes: [Node]
     private let literals: [Literal]
     private let stars: [Star]
+    private let choices: [Choice]
     private let keyed: [Keyed]
     private let fields: [String]
     private let candidates: [Int]
@@ -195,7 +199,7 @@ public final class RouteTable: Sendable {
         var lists = Lists(routes)
         for node in tree.nodes { lists.add(node, of: groups) }
         (nodes, literals, stars) = (lists.nodes, lists.literals, lists.stars)
-        (keyed, fields) = (lists.keyed, lists.fields)
+        (choices, keyed, fields) = (lists.choices, lists.keyed, lists.fields)
         (candidates, units) = (lists.candidates, lists.units)
     }
 
@@ -330,7 +334,8 @@ public final class RouteTable: Sendable {
         _ search: inout Search
     ) {
         if end == path.count {
-            consider(nodes[node].ends, head, &search)
+            let ends = nodes[node].ends
+            if ends >= 0 { consider(ends, head, &search) }
         } else {
             visit(node, path, from: end + 1, head, &search)
         }
@@ -363,13 +368,15 @@ public final class RouteTable: Sendable {
         return PathLiteral.end(of: units.span.extracting(range), in: path, from: start, to: limit)
     }
 
-    /// Takes the first route of `choice`, whose paths match, for which the other conditions hold too.
-    private func consider(_ choice: Choice, _ head: borrowing MessageHead, _ search: inout Search) {
-        considerCandidates(choice.open, head, &search)
-        if !choice.keyed.isEmpty { considerKeyed(choice, head, &search) }
+    /// Takes the first route of the choice at `index`, whose paths match, for which the other conditions hold too.
+    @inline(__always)
+    private func consider(_ index: Int, _ head: borrowing MessageHead, _ search: inout Search) {
+        considerCandidates(choices[index].open, head, &search)
+        if !choices[index].keyed.isEmpty { considerKeyed(choices[index], head, &search) }
     }
 
     /// As above, of those that are told apart by hosts and header fields.
+    @inline(never)
     private func considerKeyed(_ choice: Choice, _ head: borrowing MessageHead, _ search: inout Search) {
         // The route that is asked for needs to meet no condition.
         guard search.only < 0 else {
