@@ -501,7 +501,7 @@ import Testing
             ),
             (
                 "{ decode: multipart, encode: json, accept: { type: text/plain } }",
-                "5:65: \"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "
+                "5:59: \"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "
                     + "remove it, or decode form, json or another single encoding"
             ),
             (

@@ -192,17 +192,16 @@ struct PathLiteral: Hashable, Sendable {
 
     /// A hash of the units of `path` in `range`: FNV-1a, the same for equal segments however they are escaped.
     static func hash(_ path: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        var hash = FNV1a()
         var at = range.lowerBound
         while at < range.upperBound {
-            let unit = nextOrByte(path, &at)
-            hash = (hash ^ UInt64(unit)) &* 0x0000_0100_0000_01B3
+            hash.combine(nextOrByte(path, &at))
         }
-        return hash
+        return hash.value
     }
 
     /// The same hash of this literal.
     var hash: UInt64 {
-        units.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+        units.reduce(into: FNV1a()) { $0.combine($1) }.value
     }
 }

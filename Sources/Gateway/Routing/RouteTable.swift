@@ -37,8 +37,8 @@ public final class RouteTable: Sendable {
         var literals: Range<Int>
         /// The place behind a free segment, or -1.
         var any: Int
-        /// Among `choices`: the routes whose path ends here; -1 where there are none.
-        var ends: Int
+        /// The routes whose path ends here.
+        var ends: Choice
         /// Among `stars`.
         var stars: Range<Int>
     }
@@ -55,14 +55,19 @@ public final class RouteTable: Sendable {
     private struct Star {
         /// Among `units`.
         var prefix: Range<Int>
-        /// Among `choices`.
-        var routes: Int
+        var routes: Choice
     }
 
-    /// Routes for the same paths, of which a request needs to be compared with few.
+    /// Routes for the same paths.
     private struct Choice {
         /// Among `candidates`, in ascending order: those that every request is compared with.
-        var open: Range<Int>
+        var open = 0..<0
+        /// Among `told`: the others; -1 where there are none, which is so nearly everywhere.
+        var told = -1
+    }
+
+    /// Routes for the same paths that are told apart by hosts and header fields, so that a request is compared with few.
+    private struct Told {
         /// Among `keyed`, by their hashes in ascending order: those for requests with a host or a header field of that hash.
         var keyed: Range<Int>
         /// Among `fields`: whose values are hashed.
@@ -84,7 +89,7 @@ public final class RouteTable: Sendable {
         var nodes: [Node] = []
         var literals: [Literal] = []
         var stars: [Star] = []
-        var choices: [Choice] = []
+        var told: [Told] = []
         var keyed: [Keyed] = []
         /// Names of header fields.
         var fields: [String] = []
@@ -105,7 +110,7 @@ public final class RouteTable: Sendable {
             for (prefix, group) in node.rests.sorted(by: { $0.value < $1.value }) {
                 stars.append(Star(prefix: add(prefix), routes: choice(of: groups[group])))
             }
-            let ends = node.ends.map { choice(of: groups[$0]) } ?? -1
+            let ends = node.ends.map { choice(of: groups[$0]) } ?? Choice()
             nodes.append(
                 Node(
                     literals: literal..<literals.count, any: node.any ?? -1, ends: ends, stars: star..<stars.count))
@@ -118,38 +123,38 @@ public final class RouteTable: Sendable {
         }
 
         /// Few routes are all open, which is quicker than hashing.
-        private mutating func choice(of indices: [Int]) -> Int {
+        private mutating func choice(of indices: [Int]) -> Choice {
             var (open, keys): ([Int], [UInt64: [Int]]) = ([], [:])
-            var choice = Choice(open: 0..<0, keyed: keyed.count..<keyed.count, fields: fields.count..<fields.count)
+            guard indices.count > RouteTable.fewRoutes else { return Choice(open: add(indices)) }
+            var one = Told(keyed: keyed.count..<keyed.count, fields: fields.count..<fields.count)
             for index in indices {
                 let match = routes[index].match
-                if indices.count <= RouteTable.fewRoutes || match.hosts.isEmpty && match.headers.isEmpty {
+                if match.hosts.isEmpty, match.headers.isEmpty {
                     open.append(index)
                     continue
                 }
                 var hashes: Set<UInt64> = []
                 if let condition = match.hosts.isEmpty ? match.headers.first : nil {
-                    if !fields[choice.fields.lowerBound...].contains(condition.name) { fields.append(condition.name) }
+                    if !fields[one.fields.lowerBound...].contains(condition.name) { fields.append(condition.name) }
                     for value in condition.values {
-                        hashes.insert(
-                            RouteTable.hash(value.utf8Span.span, after: RouteTable.hash(condition.name.utf8Span.span)))
+                        hashes.insert(RouteTable.hash(condition.name.utf8Span.span, value.utf8Span.span))
                     }
                 }
                 for host in match.hosts {
-                    choice.hasHosts = true
-                    choice.hasDomains = choice.hasDomains || host.takesSubdomains
+                    one.hasHosts = true
+                    one.hasDomains = one.hasDomains || host.takesSubdomains
                     hashes.insert(RouteTable.hash(host: host.name.utf8Span.span))
                 }
                 for hash in hashes { keys[hash, default: []].append(index) }
             }
-            choice.open = add(open)
+            let choice = Choice(open: add(open), told: keys.isEmpty ? -1 : told.count)
             for (hash, indices) in keys.sorted(by: { $0.key < $1.key }) {
                 keyed.append(Keyed(hash: hash, routes: add(indices)))
             }
-            choice.keyed = choice.keyed.lowerBound..<keyed.count
-            choice.fields = choice.fields.lowerBound..<fields.count
-            choices.append(choice)
-            return choices.count - 1
+            one.keyed = one.keyed.lowerBound..<keyed.count
+            one.fields = one.fields.lowerBound..<fields.count
+            if !keys.isEmpty { told.append(one) }
+            return choice
         }
 
         private mutating func add(_ indices: [Int]) -> Range<Int> {
@@ -163,7 +168,7 @@ public final class RouteTable: Sendable {
     private let nodes: [Node]
     private let literals: [Literal]
     private let stars: [Star]
-    private let choices: [Choice]
+    private let told: [Told]
     private let keyed: [Keyed]
     private let fields: [String]
     private let candidates: [Int]
@@ -199,33 +204,27 @@ public final class RouteTable: Sendable {
         var lists = Lists(routes)
         for node in tree.nodes { lists.add(node, of: groups) }
         (nodes, literals, stars) = (lists.nodes, lists.literals, lists.stars)
-        (choices, keyed, fields) = (lists.choices, lists.keyed, lists.fields)
+        (told, keyed, fields) = (lists.told, lists.keyed, lists.fields)
         (candidates, units) = (lists.candidates, lists.units)
     }
 
     /// So many routes for one path are compared one by one.
     private static let fewRoutes = 8
 
-    // What has the same hash is compared as any route is.
-
-    /// FNV-1a of a header field's name and value.
-    private static func hash(_ bytes: Span<UInt8>, after other: UInt64 = hashBasis) -> UInt64 {
-        var hash = other
-        for index in bytes.indices { hash = Self.hash(hash, bytes[index]) }
-        return hash
+    /// The hash of a header field's name, and of its value behind it.
+    private static func hash(_ name: Span<UInt8>, _ value: Span<UInt8>) -> UInt64 {
+        var hash = FNV1a()
+        hash.combine(name)
+        hash.combine(value)
+        return hash.value
     }
 
-    /// FNV-1a of a host from its last byte to its first, so that one pass has those of all domains above it.
+    /// The hash of a host, or domain, from its last byte to its first, so that one pass has those of all domains above a host.
     private static func hash(host: Span<UInt8>) -> UInt64 {
-        var hash = hashBasis
-        for index in host.indices.reversed() { hash = Self.hash(hash, host[index]) }
-        return hash
+        var hash = FNV1a()
+        for index in host.indices.reversed() { hash.combine(host[index]) }
+        return hash.value
     }
-
-    private static let hashBasis: UInt64 = 0xCBF2_9CE4_8422_2325
-
-    @inline(__always)
-    private static func hash(_ hash: UInt64, _ byte: UInt8) -> UInt64 { (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
 
     /// Makes of a request's path what `find` and the upstream get.
     public func normalize(_ head: inout MessageHead) {
@@ -334,8 +333,7 @@ public final class RouteTable: Sendable {
         _ search: inout Search
     ) {
         if end == path.count {
-            let ends = nodes[node].ends
-            if ends >= 0 { consider(ends, head, &search) }
+            consider(nodes[node].ends, head, &search)
         } else {
             visit(node, path, from: end + 1, head, &search)
         }
@@ -345,12 +343,7 @@ public final class RouteTable: Sendable {
     private func literal(_ places: Range<Int>, in path: Span<UInt8>, _ range: Range<Int>) -> Int? {
         guard !places.isEmpty else { return nil }
         let hash = PathLiteral.hash(path, range)
-        var low = places.lowerBound
-        var high = places.upperBound
-        while low < high {
-            let middle = (low + high) / 2
-            if literals[middle].hash < hash { low = middle + 1 } else { high = middle }
-        }
+        var low = Self.first(in: places) { literals[$0].hash >= hash }
         while low < places.upperBound, literals[low].hash == hash {
             let units = literals[low].units
             if end(of: units, in: path, from: range.lowerBound, to: range.upperBound) == range.upperBound {
@@ -361,6 +354,18 @@ public final class RouteTable: Sendable {
         return nil
     }
 
+    /// The first of `places` from which on `isReached` holds, or the end of them: for what is in ascending order.
+    @inline(__always)
+    private static func first(in places: Range<Int>, _ isReached: (Int) -> Bool) -> Int {
+        var low = places.lowerBound
+        var high = places.upperBound
+        while low < high {
+            let middle = (low + high) / 2
+            if isReached(middle) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+
     /// Where the literal of `range` among the units ends in `path` when it stands at `start`, else nil.
     private func end(of range: Range<Int>, in path: Span<UInt8>, from start: Int, to limit: Int) -> Int? {
         if range.isEmpty { return start }
@@ -368,35 +373,34 @@ public final class RouteTable: Sendable {
         return PathLiteral.end(of: units.span.extracting(range), in: path, from: start, to: limit)
     }
 
-    /// Takes the first route of the choice at `index`, whose paths match, for which the other conditions hold too.
+    /// Takes the first route of `choice`, whose paths match, for which the other conditions hold too.
     @inline(__always)
-    private func consider(_ index: Int, _ head: borrowing MessageHead, _ search: inout Search) {
-        considerCandidates(choices[index].open, head, &search)
-        if !choices[index].keyed.isEmpty { considerKeyed(choices[index], head, &search) }
+    private func consider(_ choice: Choice, _ head: borrowing MessageHead, _ search: inout Search) {
+        considerCandidates(choice.open, head, &search)
+        if choice.told >= 0 { considerTold(told[choice.told], head, &search) }
     }
 
     /// As above, of those that are told apart by hosts and header fields.
     @inline(never)
-    private func considerKeyed(_ choice: Choice, _ head: borrowing MessageHead, _ search: inout Search) {
+    private func considerTold(_ told: Told, _ head: borrowing MessageHead, _ search: inout Search) {
         // The route that is asked for needs to meet no condition.
         guard search.only < 0 else {
-            for place in choice.keyed { considerCandidates(keyed[place].routes, head, &search) }
+            for place in told.keyed { considerCandidates(keyed[place].routes, head, &search) }
             return
         }
-        if choice.hasHosts {
+        if told.hasHosts {
             let host = HostPattern.withoutRoot(head.host)
-            var hash = Self.hashBasis
+            var hash = FNV1a()
             for at in host.indices.reversed() {
-                hash = Self.hash(hash, host[at])
-                if at == 0 || choice.hasDomains && host[at] == UInt8(ascii: ".") {
-                    considerHash(hash, choice.keyed, head, &search)
+                hash.combine(host[at])
+                if at == 0 || told.hasDomains && host[at] == UInt8(ascii: ".") {
+                    considerHash(hash.value, told.keyed, head, &search)
                 }
             }
         }
-        for index in choice.fields {
+        for index in told.fields {
             let field = fields[index]
             let name = field.utf8Span.span
-            let hash = Self.hash(name)
             var next = head.first(named: name)
             while let line = next {
                 // A value that was there before has nothing new.
@@ -404,7 +408,7 @@ public final class RouteTable: Sendable {
                 while let other = first, other < line, !head.value(other).isEqual(to: head.value(line)) {
                     first = head.first(named: name, from: other + 1)
                 }
-                if first == line { considerHash(Self.hash(head.value(line), after: hash), choice.keyed, head, &search) }
+                if first == line { considerHash(Self.hash(name, head.value(line)), told.keyed, head, &search) }
                 next = head.first(named: name, from: line + 1)
             }
         }
@@ -414,13 +418,10 @@ public final class RouteTable: Sendable {
     private func considerHash(
         _ hash: UInt64, _ places: Range<Int>, _ head: borrowing MessageHead, _ search: inout Search
     ) {
-        var low = places.lowerBound
-        var high = places.upperBound
-        while low < high {
-            let middle = (low + high) / 2
-            if keyed[middle].hash < hash { low = middle + 1 } else { high = middle }
+        let place = Self.first(in: places) { keyed[$0].hash >= hash }
+        if place < places.upperBound, keyed[place].hash == hash {
+            considerCandidates(keyed[place].routes, head, &search)
         }
-        if low < places.upperBound, keyed[low].hash == hash { considerCandidates(keyed[low].routes, head, &search) }
     }
 
     /// As above, of the `candidates` in `range`.

@@ -31,7 +31,10 @@ struct BodyConversionReader {
             otherTypes = section.take("on_other_type")
             let accept = section.take("accept")
             plan = long(section)
-            if let accept, let types = acceptedTypes(accept, for: plan) { plan?.acceptedTypes = types }
+            let types = accept.flatMap {
+                ResponseConditionReader(context).acceptedOfRequest($0, path: "\(path).accept", for: plan)
+            }
+            if let types { plan?.acceptedTypes = types }
             section.refuse("framing", "is an upstream's: write upstreams: {NAME: {address: …, framing: length}}")
             section.finish()
         }
@@ -89,31 +92,6 @@ struct BodyConversionReader {
 }
 
 extension BodyConversionReader {
-    /// Reads `accept` of a request: other types that a body of the one encoding comes under.
-    private func acceptedTypes(_ node: SettingsNode, for plan: ConversionPlan?) -> [MediaPattern]? {
-        guard let section = SectionReader(node, "\"accept\"", path: "\(path).accept", context) else { return nil }
-        defer { section.finish() }
-        guard let typeNode = section.required("type", example: "text/plain") else { return nil }
-        var types: [MediaPattern] = []
-        for element in context.elements(typeNode, "\"type\"") ?? [] {
-            guard let text = context.text(element, "\"type\"") else { continue }
-            guard let type = MediaPattern(text) else {
-                context.report(element.position, "\"\(text)\" is no media type: write text/plain, text/*, +json or */*")
-                continue
-            }
-            if types.contains(type) { context.report(element.position, "\"type\" has \"\(text)\" twice") }
-            types.append(type)
-        }
-        if let plan, plan.readsQuery || plan.inputs.count != 1 || plan.inputs == [.multipart] {
-            context.report(
-                typeNode.position,
-                "\"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "
-                    + "remove it, or decode form, json or another single encoding")
-        }
-        section.record("type", types.map(\.text).joined(separator: ", "), .line(typeNode.position.line))
-        return types
-    }
-
     /// Reads `blanks`; to YAML the word for nulls is none.
     private func blanks(_ node: SettingsNode) -> BlankPolicy? {
         let words = BlankPolicy.allCases.map(\.rawValue)

@@ -2,7 +2,7 @@ internal import Gateway
 internal import Proxy
 internal import Transcoding
 
-/// Reads `when` and `accept` of a response rule.
+/// Reads `when` and `accept` of a response rule, and `accept` of a request.
 struct ResponseConditionReader {
     private let context: ReadingContext
 
@@ -42,14 +42,37 @@ struct ResponseConditionReader {
         let statuses = statuses(section)
         let typeNode = section.remaining.first { $0.key == "type" }
         let types = types(section)
-        if let typeNode, let plan, plan.inputs != [plan.inputs.first] || plan.inputs.first == .multipart {
-            context.report(
-                typeNode.position,
-                "\"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "
-                    + "remove it, or decode form, json or another single encoding")
-        }
+        if let typeNode, let plan { checkReadsOne(plan, typeNode) }
         section.finish()
         return context.failures == failures ? (statuses, types) : nil
+    }
+
+    /// `accept` of a request: other types that a body for its conversion, which is `plan`, comes under.
+    func acceptedOfRequest(_ node: SettingsNode, path: String, for plan: ConversionPlan?) -> [MediaPattern]? {
+        guard let section = SectionReader(node, "\"accept\"", path: path, context) else { return nil }
+        defer { section.finish() }
+        guard let typeNode = section.remaining.first(where: { $0.key == "type" }) else {
+            _ = section.required("type", example: "text/plain")
+            return nil
+        }
+        let types: [MediaPattern] = list("type", section) { node, text in
+            let type = MediaPattern(text)
+            if type == nil {
+                context.report(node.position, "\"\(text)\" is no media type: write text/plain, text/*, +json or */*")
+            }
+            return type
+        }
+        if let plan { checkReadsOne(plan, typeNode) }
+        return types
+    }
+
+    /// Sees that a body of another type than its own could only be read in one way.
+    private func checkReadsOne(_ plan: ConversionPlan, _ typeNode: SettingsNode.Member) {
+        guard plan.readsQuery || plan.inputs.count != 1 || plan.inputs == [.multipart] else { return }
+        context.report(
+            typeNode.position,
+            "\"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "
+                + "remove it, or decode form, json or another single encoding")
     }
 
     private func statuses(_ section: SectionReader) -> [StatusRange] {

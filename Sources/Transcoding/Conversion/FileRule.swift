@@ -122,13 +122,16 @@ public struct FileNameTemplate: Hashable, Sendable {
 }
 
 /// One media type, or all of one kind: `application/pdf`, `image/*`, `*/*`, `+json` (RFC 6839).
-public struct MediaPattern: Hashable, Sendable {
+public struct MediaPattern: Hashable, Sendable, CustomStringConvertible {
     /// In lower case, without parameters.
     public let text: String
     private let type: [UInt8]?
     private let subtype: [UInt8]?
     /// What the subtype ends with, where that alone counts.
     private var suffix: [UInt8] = []
+
+    /// As it is written, in lower case.
+    public var description: String { text }
 
     /// Nil when `text` is none of the four forms.
     public init?(_ text: String) {

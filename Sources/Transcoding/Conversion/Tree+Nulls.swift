@@ -11,12 +11,17 @@ extension Tree {
             }
             let next = following(node)
             if record.kind == .null, removal == .deep || kind(record.parent).hasNames {
-                observer?.removes(node, of: self, by: "remove_nulls: \(removal.rawValue)")
-                removedCount += 1
-                unlink(node)
+                leaveOut(node, by: "remove_nulls: \(removal.rawValue)")
             }
             node = next
         }
+    }
+
+    /// Leaves out a node and what is below it, by a rule, and counts that as one.
+    internal mutating func leaveOut(_ node: Node, by rule: @autoclosure () -> String) {
+        observer?.removes(node, of: self, by: rule())
+        removedCount += 1
+        unlink(node)
     }
 
     /// The node after all of the subtree of `node`, in document order, or `none`.

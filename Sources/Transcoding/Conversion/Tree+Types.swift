@@ -20,9 +20,7 @@ extension Tree {
                 records[Int(node)].isTyped = true
                 let isBlank = blanks != .reject && isBlank(node, for: rule.type)
                 if isBlank, blanks == .omit, node != root {
-                    observer?.removes(node, of: self, by: "blanks: omit")
-                    removedCount += 1
-                    unlink(node)
+                    leaveOut(node, by: "blanks: omit")
                     continue
                 }
                 let value = conversionObserver?.willType(node, of: self)
