@@ -5,7 +5,9 @@ internal import Transcoding
 /// What is legal here and has another meaning in nginx, Express or a regular expression.
 extension SettingsNotes {
     var foreignNotes: [SettingsNote] {
-        settings.routes.indices.flatMap { patternNotes($0) + headerNotes($0) + upgradeNotes($0) + dollarNotes($0) }
+        settings.routes.indices.flatMap {
+            patternNotes($0) + headerNotes($0) + upgradeNotes($0) + addressNotes($0) + dollarNotes($0)
+        }
     }
 
     private func note(_ index: Int, _ code: String, _ message: String, _ hint: String) -> SettingsNote {
@@ -25,6 +27,18 @@ extension SettingsNotes {
                 index, "upgrade_in_http2",
                 "its upstream \(settings.upstreams[upstream].name) is spoken to by HTTP/2, which has no upgrade",
                 "websockets want an upstream with http: 1.1")
+        ]
+    }
+
+    private func addressNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        guard route.options.forwarding.addresses == .outer, !OuterAddresses.canReturn(route) else { return [] }
+        return [
+            note(
+                index, "addresses_one_way",
+                "\"addresses: outer\" can't undo its rewrite, which doesn't say of which path it was made",
+                "take each variable and star of the path once, with a text between two: a star without a name can't be taken"
+            )
         ]
     }
 

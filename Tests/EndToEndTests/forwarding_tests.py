@@ -86,6 +86,73 @@ class FieldTests(ProxyTestCase):
         self.assertEqual([received.json["n"] for received in seen], [str(number) for number in range(10)])
 
 
+
+class AddressTests(ProxyTestCase):
+    """Addresses of the upstream in responses (docs/forwarding.md)."""
+
+    routes = """
+  - { name: new, match: { method: POST, path: /orders }, upstream: app, rewrite: /v1/orders, addresses: outer }
+  - { name: one, match: "/orders/{id}", upstream: app, rewrite: "/v1/orders/${path.id}", response: form -> json, addresses: outer }
+  - { name: shop, match: "/shop/*", upstream: app, rewrite: "/${path.*}", addresses: outer }
+  - name: ruled
+    match: "/ruled/*"
+    upstream: app
+    rewrite: "/${path.*}"
+    host: upstream
+    addresses: outer
+    headers: { response: { set: { Content-Location: /set }, remove: ["Set-*"], add: { X-After: a } } }
+  - { name: passes, match: "/*", upstream: app, rewrite: "/v1/${path.*}" }
+"""
+
+    def answer(self, *fields, status=201, body=b""):
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(status=status, fields=fields, body=body)
+
+        self.upstream.script = script
+
+    def test_what_leads_to_the_upstream_leads_to_the_route(self):
+        for path, came, goes in (
+                ("POST /orders", "/v1/orders/7", "/orders/7"), ("POST /orders", "/else", "/shop/else"),
+                ("POST /orders", f"http://127.0.0.1:{self.upstream.port}/v1/orders/7?a#b", "/orders/7?a#b"),
+                ("POST /orders", "https://client.example/v1/orders/7", "https://client.example/orders/7"),
+                ("POST /orders", "https://other.example/v1/orders/7", "https://other.example/v1/orders/7"),
+                ("GET /shop/", "/login?next=/", "/shop/login?next=/"), ("GET /shop/", "//other.example/", "//other.example/"),
+                ("GET /x", "/v1/orders/7", "/v1/orders/7")):
+            with self.subTest(path, came=came):
+                self.answer(f"Location: {came}", f"content-location: {came}")
+                response = self.send(*path.split())
+                self.assertEqual((response.fields.all("location"), response.fields.all("content-location")), ([goes], [goes]))
+
+    def test_cookies_are_sent_back_where_clients_call(self):
+        self.answer("Set-Cookie: a=1; Path=/; HttpOnly", "X-Kept: k", "Set-Cookie: b=2", "Set-Cookie: c=3; Domain=127.0.0.1; Path=/x")
+        fields = self.send("GET", "/shop/x").fields
+        self.assertEqual(fields.all("set-cookie"), ["a=1; Path=/shop/; HttpOnly", "b=2", "c=3; Path=/shop/x"])
+        self.assertEqual(fields.all("x-kept"), ["k"])
+
+    def test_converted_responses_and_header_rules(self):
+        self.answer("Location: /v1/orders/8", "Content-Type: application/x-www-form-urlencoded", body=b"a=1")
+        response = self.send("GET", "/orders/7")
+        self.assertEqual((response.fields.all("location"), response.body), (["/orders/8"], b'{"a":"1"}'))
+        self.answer("Location: /a", "Content-Location: /b", "Set-Cookie: a=1; Path=/")
+        fields = self.send("GET", "/ruled/x").fields
+        self.assertEqual([fields.all(name) for name in ("location", "content-location", "set-cookie", "x-after")],
+                         [["/ruled/a"], ["/set"], [], ["a"]])
+
+    def test_browsers_follow(self):
+        def script(exchange):
+            exchange.read_body()
+            if exchange.received.target == "/login":
+                exchange.answer(body=exchange.received.fields.get("cookie", "none").encode())
+            else:
+                exchange.answer(status=302, fields=("Location: /login", "Set-Cookie: a=1; Path=/"))
+
+        self.upstream.script = script
+        response = requests.get(f"http://127.0.0.1:{self.recast.port}/shop/x", timeout=10)
+        self.assertEqual((response.status_code, response.text), (200, "a=1"))
+        self.assertEqual(response.url, f"http://127.0.0.1:{self.recast.port}/shop/login")
+
+
 class AccessLogTests(ProxyTestCase):
     further_upstreams = {"down": f"127.0.0.1:{free_port()}"}
     routes = """

@@ -30,6 +30,7 @@ import Testing
         #expect(try options("expect_continue: forward").expectContinue == .forward)
         #expect(try options("no_transform: convert").noTransform == .convert)
         #expect(try options("half_close: abort").halfClose == .abort)
+        #expect(try options("addresses: outer").addresses == .outer)
         #expect(try options("trailers: [X-Sum, content-digest]").trailers == ["x-sum", "content-digest"])
         #expect(try options("trailers: off").trailers == [])
         #expect(try options("upgrade: off").upgrade == [])

@@ -215,6 +215,10 @@ import Testing
             ("match: /a, headers: { request: { set: { X-A: $host } } }", "dollar_literal"),
             ("match: /a, headers: { response: { add: { X-A: \"a-$1\" } } }", "dollar_literal"),
             ("match: /a, host: $host", "dollar_literal"),
+            ("match: \"/{id}\", rewrite: /x, addresses: outer", "addresses_one_way"),
+            ("match: \"/a/*/{id}\", rewrite: \"/${path.id}\", addresses: outer", "addresses_one_way"),
+            ("match: \"/a/*/{id}\", addresses: outer", nil), ("match: \"/{id}\", rewrite: /x", nil),
+            ("match: \"/{id}\", rewrite: \"/x${path.id}\", addresses: outer", nil),
             ("match: /a, rewrite: { query: { q: \"$arg_x\" } }", "dollar_literal"),
             ("match: \"/{id}\", rewrite: { query: { q: \"${path.id}-$1\" } }", "dollar_literal"),
             (

@@ -20,6 +20,8 @@ public struct ForwardingOptions: Hashable, Sendable {
     public var noTransform = NoTransformRule.reject
     /// What a client means that ends its side before it has its answer (F17).
     public var halfClose = HalfCloseRule.answer
+    /// What becomes of addresses in a response's Location, Content-Location and cookies (F28).
+    public var addresses = AddressRule.pass
 
     /// The protocols of `upgrade` where no setting says otherwise.
     public static let standardUpgrades = ["websocket"]
@@ -81,4 +83,12 @@ public enum HalfCloseRule: String, Hashable, Sendable, CaseIterable {
     case answer
     /// That it has gone away: the upstream's request is given up.
     case abort
+}
+
+/// What becomes of a response's addresses: Location, Content-Location, and the Path and Domain of cookies.
+public enum AddressRule: String, Hashable, Sendable, CaseIterable {
+    /// They pass as they came.
+    case pass
+    /// Those that lead to the upstream lead to the route instead, by the way back of its `rewrite`.
+    case outer
 }

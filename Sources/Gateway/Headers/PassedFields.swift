@@ -34,6 +34,9 @@ package struct PassedFields: Sendable {
 
         /// Of new lines alone, which begin at the first byte.
         package static let start = Position(fields: 0, new: 0)
+
+        /// With what was written up to `end` among the received lines.
+        package func with(receivedUpTo end: Int) -> Position { Position(fields: fields, new: end) }
     }
 
     /// Appends the received lines that go on, in their order. The new lines go behind them, then the rules have their last word

@@ -16,9 +16,13 @@ extension PassedFields {
     }
 
     /// What goes on of a response's received fields: all but those of this hop and of the framing, and of what `changes` take.
-    /// `replacesType`: Content-Type is that of a converted body.
-    package init(response head: borrowing MessageHead, _ changes: HeadChanges = [], replacesType: Bool = false) {
+    /// `replacesType`: Content-Type is that of a converted body; `replaced`: what is written anew besides.
+    package init(
+        response head: borrowing MessageHead, _ changes: HeadChanges = [], replacesType: Bool = false,
+        replacing replaced: KnownFieldSet = []
+    ) {
         var removed = Self.framingFields
+        removed.formUnion(replaced)
         if replacesType || changes.contains(.otherType) { removed.formUnion([.contentType]) }
         if changes.contains(.otherBytes) { removed.formUnion(Self.fieldsOfOldBytes) }
         self.init(removing: removed, weakensTags: changes.contains(.weakTag) && head.contains(.etag))

@@ -156,11 +156,30 @@ package enum PercentText {
             if ByteSet.unreserved.contains(byte) {
                 output.append(byte)
             } else {
-                output.append(UInt8(ascii: "%"))
-                output.append(ASCII.upperHexDigit(byte >> 4))
-                output.append(ASCII.upperHexDigit(byte & 15))
+                escape(byte) { output.append($0) }
             }
         }
+    }
+
+    /// Whether a target may hold the byte as it is (RFC 3986 §3.3); a percent sign may begin an escape.
+    package static func mayHold(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte) && !"\"#<>\\^`{|}".utf8.contains(byte)
+    }
+
+    /// `text` with those bytes escaped that no target may hold.
+    static func target(_ text: Span<UInt8>) -> String {
+        var bytes: [UInt8] = []
+        for index in text.indices {
+            let byte = text[index]
+            if mayHold(byte) { bytes.append(byte) } else { escape(byte) { bytes.append($0) } }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func escape(_ byte: UInt8, _ append: (UInt8) -> Void) {
+        append(UInt8(ascii: "%"))
+        append(ASCII.upperHexDigit(byte >> 4))
+        append(ASCII.upperHexDigit(byte & 15))
     }
 }
 

@@ -49,11 +49,15 @@ public struct UpstreamSettings: Hashable, Sendable {
 
 extension UpstreamSettings {
     /// The Host that names this upstream: that of its first address which has a name, else `localhost`.
-    var hostField: String {
-        for case .tcp(let host, let port) in addresses {
+    var hostField: String { hostFields[0] }
+
+    /// The Host that names each of its addresses which has a name, else `localhost`: at least one.
+    var hostFields: [String] {
+        let names: [String] = addresses.compactMap { address in
+            guard case .tcp(let host, let port) = address else { return nil }
             return AddressText.hostField(host: host, port: port, isSecure: tls != nil)
         }
-        return "localhost"
+        return names.isEmpty ? ["localhost"] : names
     }
 }
 

@@ -78,12 +78,20 @@ extension Exchange {
         if isCall { downstream?.expectNothing() }
         if length == .none, request.methodKind == .head, !changes.contains(.otherBytes) { length = .asReceived }
         let hasTrailers = length == .unknown && !endsByClose && passesResponseTrailers
+        let outer = route?.forwarding.returnsAddresses == true ? snapshot?.forwarding.outerAddresses[route!.index] : nil
         downstream?.begin(
             ResponseStart(
-                fields: PassedFields(response: head, changes, replacesType: contentType != nil), length: length,
+                fields: PassedFields(
+                    response: head, changes, replacesType: contentType != nil,
+                    replacing: outer == nil ? [] : OuterAddresses.fields(of: head)), length: length,
                 endsByClose: endsByClose, isLast: !machine.persists,
                 status: status == head.status ? nil : status), of: head
         ) { output, position in
+            var position = position
+            if let outer {
+                outer.appendLines(of: head, authority: request.authority, to: &output)
+                position = position.with(receivedUpTo: output.count)
+            }
             let sourceFields = route?.sourceFields(isConverted: changes.contains(.otherBytes)) ?? []
             changes.appendLines(
                 to: &output, of: head, contentType: contentType?.span, coding: coding, sourceFields: sourceFields)

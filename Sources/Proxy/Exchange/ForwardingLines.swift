@@ -12,6 +12,8 @@ struct ForwardingLines {
     let hasTrusted: Bool
     /// The Host fields of routes that replace it, by the route's index.
     let hosts: [[UInt8]]
+    /// The ways back of routes with `addresses: outer`, by the route's index.
+    let outerAddresses: [OuterAddresses?]
 
     init(_ settings: ProxySettings) {
         let forwarding = settings.forwarding
@@ -23,6 +25,12 @@ struct ForwardingLines {
         hasTrusted = !forwarding.trusted.isEmpty
         hosts = settings.routes.map { route in
             Self.host(of: route, for: route.upstream.map { settings.upstreams[$0] })
+        }
+        outerAddresses = settings.routes.map { route in
+            guard route.forwarding.returnsAddresses else { return nil }
+            var hosts = route.upstream.map { settings.upstreams[$0].hostFields } ?? []
+            if case .fixed(let name) = route.forwarding.host { hosts.append(name) }
+            return OuterAddresses(of: route, among: settings.routes, hosts: hosts)
         }
     }
 

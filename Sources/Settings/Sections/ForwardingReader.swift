@@ -21,6 +21,7 @@ struct ForwardingReader {
         section.word("expect_continue", into: &options.expectContinue)
         section.word("no_transform", into: &options.noTransform)
         section.word("half_close", into: &options.halfClose)
+        section.word("addresses", into: &options.addresses)
         options.trailers = trailers(section, options.trailers)
         options.upgrade = upgrade(section, options.upgrade)
     }

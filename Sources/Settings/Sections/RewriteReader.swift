@@ -85,11 +85,10 @@ struct RewriteReader {
         }
         let bytes = Array(text.utf8)
         for (index, byte) in bytes.enumerated() {
-            let isTarget = (0x21...0x7E).contains(byte) && !"\"#<>\\^`{|}".utf8.contains(byte)
             let isEscape =
                 byte != UInt8(ascii: "%")
                 || index + 2 < bytes.count && isHex(bytes[index + 1]) && isHex(bytes[index + 2])
-            if !isTarget || !isEscape {
+            if !PercentText.mayHold(byte) || !isEscape {
                 context.report(node.position, "a path can't hold \"\(Unicode.Scalar(byte))\": percent-encode it")
                 return false
             }

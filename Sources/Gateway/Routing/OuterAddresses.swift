@@ -1,0 +1,291 @@
+package import HTTPWire
+package import Octets
+
+/// The way back from an upstream's addresses to those that a route's clients know (`addresses: outer`), for Location,
+/// Content-Location and the Path and Domain of cookies: what others call ProxyPassReverse or `proxy_redirect`.
+///
+/// An address is undone by the route that could have made it of a request: the one that answers, else the first in the settings that
+/// has the same upstream and the same hosts. What none of them makes stays as it came, and so does what would lead elsewhere than
+/// it did: a path with a dot segment, and one that would begin with two slashes, which is another host's.
+package final class OuterAddresses: Sendable {
+    /// How the paths that a route makes become those that it takes.
+    private struct Way: Sendable {
+        let inner: [Rewrite.PathPiece]
+        let outer: [Rewrite.PathPiece]
+        /// How many variables there are; each stands once in both.
+        let variables: Int
+        /// The variable that may hold slashes, or nothing; -1 where there is none.
+        let rest: Int
+    }
+
+    private let ways: [Way]
+    /// The authorities that stand for the upstream.
+    private let hosts: [[UInt8]]
+
+    /// - Parameters:
+    ///   - route: the one that answers.
+    ///   - routes: all, in the order of the settings.
+    ///   - hosts: the authorities by which the upstream is called: that of its Host field, and its addresses.
+    package init(of route: Route, among routes: [Route], hosts: [String]) {
+        let others = routes.filter {
+            $0 !== route && $0.upstream == route.upstream && $0.match.hosts == route.match.hosts
+        }
+        ways = ([route] + others).compactMap(Self.way(back:))
+        self.hosts = hosts.map { Array($0.utf8) }
+    }
+
+    /// Whether what `route` makes of a path says which path it was: each variable stands in it once, and between two is a text.
+    package static func canReturn(_ route: Route) -> Bool { way(back: route) != nil }
+
+    private static func way(back route: Route) -> Way? {
+        let pattern = route.match.path
+        let outer = pattern.pieces
+        let inner = route.rewrite.flatMap { $0.path.isEmpty ? nil : $0.path } ?? outer
+        var seen: Set<Int> = []
+        var isBehindVariable = false
+        for piece in inner {
+            guard case .variable(let variable) = piece else {
+                isBehindVariable = false
+                continue
+            }
+            guard !isBehindVariable, seen.insert(variable).inserted else { return nil }
+            isBehindVariable = true
+        }
+        guard seen.count == pattern.variables.count else { return nil }
+        let count = pattern.variables.count
+        return Way(inner: inner, outer: outer, variables: count, rest: pattern.rest == nil ? -1 : count - 1)
+    }
+
+    // MARK: Fields
+
+    /// The fields of a response with that head that `appendLines` writes anew.
+    package static func fields(of head: borrowing MessageHead) -> KnownFieldSet {
+        var fields: KnownFieldSet = []
+        if head.contains(.location) { fields.formUnion([.location]) }
+        if head.contains(.contentLocation) { fields.formUnion([.contentLocation]) }
+        if head.contains(.setCookie) { fields.formUnion([.setCookie]) }
+        return fields
+    }
+
+    /// Appends the lines of those fields, for a client that called `authority`.
+    package func appendLines(of head: borrowing MessageHead, authority: Span<UInt8>, to output: inout OutputBuffer) {
+        for line in 0..<head.fieldCount where !head.isHopByHop(line) {
+            guard let value = outer(line, of: head, authority) else { continue }
+            output.append(head.name(line))
+            output.append(": ")
+            output.append(value.span)
+            output.append("\r\n")
+        }
+    }
+
+    /// The value of a line that is written anew; nil: it isn't.
+    private func outer(_ line: Int, of head: borrowing MessageHead, _ authority: Span<UInt8>) -> [UInt8]? {
+        switch head.known(line) {
+        case .location, .contentLocation:
+            if let outer = outer(reference: head.value(line), authority) { return outer }
+            return head.value(line).copied()
+        case .setCookie: return outer(cookie: head.value(line))
+        default: return nil
+        }
+    }
+
+    /// The URI reference that leads a client of `authority` where `text` leads the upstream's; nil: `text` itself does, or none.
+    ///
+    /// An address of the client's own host keeps its scheme and host, so that a redirect from http to https stays one. One of the
+    /// upstream's host loses both (RFC 9110 §10.2.2 lets it).
+    func outer(reference text: Span<UInt8>, _ authority: Span<UInt8>) -> [UInt8]? {
+        var start = 0
+        var keepsOrigin = false
+        if let named = Self.authority(of: text) {
+            let host = text.extracting(named.range)
+            keepsOrigin = host.isEqualIgnoringCase(to: authority)
+            guard keepsOrigin || stands(host, named.port) else { return nil }
+            start = named.range.upperBound
+        } else if text.isEmpty || text[0] != UInt8(ascii: "/") {
+            return nil
+        }
+        var end = start
+        while end < text.count, text[end] != UInt8(ascii: "?"), text[end] != UInt8(ascii: "#") { end += 1 }
+        let received = start == end ? [UInt8(ascii: "/")] : text.extracting(start..<end).copied()
+        guard let path = outer(path: received.span) else { return nil }
+        if !keepsOrigin, path.count > 1, path[1] == UInt8(ascii: "/") || path[1] == UInt8(ascii: "\\") { return nil }
+        return (keepsOrigin ? text.extracting(0..<start).copied() : []) + path
+            + text.extracting(end..<text.count).copied()
+    }
+
+    /// Where the authority stands in `http://host/…`, `https://host/…` or `//host/…`, and the port that the scheme has; nil: nowhere.
+    private static func authority(of text: Span<UInt8>) -> (range: Range<Int>, port: StaticString)? {
+        var start = 2
+        var port: StaticString = ""
+        if text.count > 7, text.extracting(0..<7).isEqualIgnoringCase(to: "http://") {
+            (start, port) = (7, ":80")
+        } else if text.count > 8, text.extracting(0..<8).isEqualIgnoringCase(to: "https://") {
+            (start, port) = (8, ":443")
+        } else if text.count < 2 || !text.extracting(0..<2).isEqual(to: "//") {
+            return nil
+        }
+        var end = start
+        while end < text.count, !"/?#\\".utf8.contains(text[end]) { end += 1 }
+        return (start..<end, port)
+    }
+
+    /// Whether `host`, of a scheme with that port, is one of the upstream's.
+    private func stands(_ host: Span<UInt8>, _ port: StaticString) -> Bool {
+        let plain = host.count - port.utf8CodeUnitCount
+        let isStandard =
+            plain > 0 && port.utf8CodeUnitCount > 0 && host.extracting(plain..<host.count).isEqual(to: port)
+        for own in hosts {
+            if host.isEqualIgnoringCase(to: own.span) { return true }
+            if isStandard, host.extracting(0..<plain).isEqualIgnoringCase(to: own.span) { return true }
+        }
+        return false
+    }
+
+    // MARK: Cookies
+
+    /// The value of Set-Cookie (RFC 6265 §4.1) with the path that a browser sends it back for. A domain that is the upstream's host
+    /// goes, since a browser refuses it, and the cookie is of the host that was called. `__Host-` cookies have the path `/`, always.
+    func outer(cookie value: Span<UInt8>) -> [UInt8] {
+        var new: [UInt8] = []
+        var start = 0
+        var isOfHost = false
+        while start <= value.count {
+            let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: value, from: start) ?? value.count
+            let member = value.extracting(start..<end)
+            if start == 0 {
+                let name = Self.trimmed(member, 0..<member.count)
+                let prefix = member.extracting(name)
+                isOfHost = prefix.count >= 7 && prefix.extracting(0..<7).isEqualIgnoringCase(to: "__host-")
+                new += member.copied()
+            } else {
+                append(attribute: member, isOfHost: isOfHost, to: &new)
+            }
+            start = end + 1
+        }
+        return new
+    }
+
+    private func append(attribute: Span<UInt8>, isOfHost: Bool, to output: inout [UInt8]) {
+        let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: attribute) ?? attribute.count
+        let name = attribute.extracting(Self.trimmed(attribute, 0..<equals))
+        let range = Self.trimmed(attribute, min(equals + 1, attribute.count)..<attribute.count)
+        if name.isEqualIgnoringCase(to: "domain"), isOwn(domain: attribute.extracting(range)) { return }
+        output.append(UInt8(ascii: ";"))
+        if !isOfHost, name.isEqualIgnoringCase(to: "path"), let path = outer(cookiePath: attribute.extracting(range)) {
+            output += attribute.extracting(0..<range.lowerBound).copied() + path
+        } else {
+            output += attribute.copied()
+        }
+    }
+
+    /// A path of a cookie is one of a folder, with its slash at the end or without.
+    private func outer(cookiePath path: Span<UInt8>) -> [UInt8]? {
+        guard !path.isEmpty, path[0] == UInt8(ascii: "/") else { return nil }
+        if let outer = outer(path: path) { return outer }
+        guard path[path.count - 1] != UInt8(ascii: "/") else { return nil }
+        let folder = path.copied() + [UInt8(ascii: "/")]
+        guard var outer = outer(path: folder.span) else { return nil }
+        if outer.count > 1, outer.last == UInt8(ascii: "/") { outer.removeLast() }
+        return outer
+    }
+
+    private func isOwn(domain: Span<UInt8>) -> Bool {
+        let first = !domain.isEmpty && domain[0] == UInt8(ascii: ".") ? 1 : 0
+        let name = domain.extracting(first..<domain.count)
+        for own in hosts {
+            // A host without its port: an address of IPv6 stands in brackets, and is no domain.
+            let end = own.lastIndex(of: UInt8(ascii: ":")) ?? own.count
+            if name.isEqualIgnoringCase(to: own.span.extracting(0..<end)) { return true }
+        }
+        return false
+    }
+
+    private static func trimmed(_ text: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, text[start] == ASCII.space || text[start] == ASCII.tab { start += 1 }
+        while start < end, text[end - 1] == ASCII.space || text[end - 1] == ASCII.tab { end -= 1 }
+        return start..<end
+    }
+
+    // MARK: Paths
+
+    /// The path that a request had of which a route makes `path`; nil where none does.
+    private func outer(path: Span<UInt8>) -> [UInt8]? {
+        guard DotSegment.first(in: path) == nil else { return nil }
+        // Browsers leave tabs out, and what stands behind them would move up.
+        for index in path.indices where path[index] <= ASCII.space { return nil }
+        for way in ways {
+            guard let values = Self.values(of: path, by: way) else { continue }
+            var outer: [UInt8] = []
+            for piece in way.outer {
+                switch piece {
+                case .literal(let text): outer += Array(text.utf8)
+                case .variable(let index): outer += path.extracting(values[index]).copied()
+                }
+            }
+            return outer
+        }
+        return nil
+    }
+
+    /// What the variables stand for in a path that `way` makes; nil: it doesn't make `path`. A variable ends where the text behind it
+    /// first stands, the last one where the path ends.
+    private static func values(of path: Span<UInt8>, by way: Way) -> [Range<Int>]? {
+        var values = Array(repeating: 0..<0, count: way.variables)
+        var at = 0
+        for (index, piece) in way.inner.enumerated() {
+            switch piece {
+            case .literal(let text):
+                let end = at + text.utf8.count
+                guard end <= path.count, path.extracting(at..<end).isEqual(to: text.utf8Span.span) else { return nil }
+                at = end
+            case .variable(let variable):
+                guard let end = Self.end(from: at, in: path, isRest: variable == way.rest, way.inner[(index + 1)...])
+                else { return nil }
+                values[variable] = at..<end
+                at = end
+            }
+        }
+        return at == path.count ? values : nil
+    }
+
+    private static func end(
+        from start: Int, in path: Span<UInt8>, isRest: Bool, _ following: ArraySlice<Rewrite.PathPiece>
+    ) -> Int? {
+        let first = isRest ? start : start + 1
+        let limit = isRest ? path.count : Scan.firstIndex(of: UInt8(ascii: "/"), in: path, from: start) ?? path.count
+        guard first <= limit else { return nil }
+        guard case .literal(let text)? = following.first else { return limit }
+        let next = text.utf8Span.span
+        if following.count == 1 {
+            let end = path.count - next.count
+            return (first...limit).contains(end) ? end : nil
+        }
+        for end in first...limit where end + next.count <= path.count {
+            if path.extracting(end..<end + next.count).isEqual(to: next) { return end }
+        }
+        return nil
+    }
+}
+
+extension PathPattern {
+    /// What a path that the pattern takes is put together of: the literals, as a target may hold them, and the variables by their indices.
+    fileprivate var pieces: [Rewrite.PathPiece] {
+        var (pieces, literal): ([Rewrite.PathPiece], [UInt8]) = ([], [])
+        var variable = 0
+        let parts = Array(text.utf8).split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
+        for (index, part) in zip(parts.indices, parts) {
+            literal.append(UInt8(ascii: "/"))
+            let isRest = index == parts.endIndex - 1 && part.last == UInt8(ascii: "*")
+            let isVariable = isRest || part.first == UInt8(ascii: "{") || part.elementsEqual([UInt8(ascii: "*")])
+            if isRest || !isVariable { literal += isRest ? part.dropLast() : part }
+            guard isVariable || index == parts.endIndex - 1 else { continue }
+            pieces.append(.literal(PercentText.target(literal.span)))
+            literal.removeAll()
+            guard isVariable else { continue }
+            pieces.append(.variable(variable))
+            variable += 1
+        }
+        return pieces
+    }
+}
