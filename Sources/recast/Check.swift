@@ -81,13 +81,7 @@ struct Check: ParsableCommand {
         object([
             ("severity", .string(severity)), ("code", .string(code)), ("file", .string(SettingsPath.shown(file))),
             ("line", number(line)), ("column", number(column)), ("message", .string(message)),
-            ("hint", hint.map(Literal.string) ?? .null), ("route", route.map(Literal.string) ?? .null),
+            ("hint", optional(hint)), ("route", optional(route)),
         ])
-    }
-
-    private func number(_ number: Int) -> Literal { .number(String(number)) }
-
-    private func object(_ members: [(String, Literal)]) -> Literal {
-        .object(members.map { Literal.Member(name: $0.0, value: $0.1) })
     }
 }

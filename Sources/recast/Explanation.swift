@@ -190,14 +190,13 @@ struct Explanation {
     var moves: String { object(moved).json }
 
     private var moved: [(String, Literal)] {
-        func optional(_ text: String?) -> Literal { text.map(Literal.string) ?? .null }
         func entries(_ entries: [ConversionTrace.Entry]) -> Literal {
             .array(
                 entries.map { entry in
                     object(
                         [
                             ("kind", .string(entry.isFile ? "file" : "field")), ("from", optional(entry.source)),
-                            ("to", optional(entry.target)), ("rules", .array(entry.rules.map(Literal.string))),
+                            ("to", optional(entry.target)), ("rules", texts(entry.rules)),
                         ] + (namesPlaces ? [("places", places(entry))] : []))
                 })
         }
@@ -273,9 +272,5 @@ struct Explanation {
 
     private func strings(_ lines: [(key: String, value: String)]) -> [(String, Literal)] {
         lines.map { ($0.key, .string($0.value)) }
-    }
-
-    private func object(_ members: [(String, Literal)]) -> Literal {
-        .object(members.map { Literal.Member(name: $0.0, value: $0.1) })
     }
 }

@@ -67,11 +67,4 @@ enum Learning {
             ("unreadable", object(unreadable)), ("left_out", number(learnt.leftOut)),
         ])
     }
-
-    private static func number(_ number: Int) -> Literal { .number(String(number)) }
-    private static func optional(_ text: String?) -> Literal { text.map(Literal.string) ?? .null }
-    private static func texts(_ texts: [String]) -> Literal { .array(texts.map(Literal.string)) }
-    private static func object(_ members: [(String, Literal)]) -> Literal {
-        .object(members.map { Literal.Member(name: $0.0, value: $0.1) })
-    }
 }

@@ -41,7 +41,7 @@ enum Trial {
                 ("status", number(status)), ("error", .string(reason)), ("code", optional(conversion?.code)),
                 ("offset", conversion?.offset.map(number) ?? .null), ("field", optional(conversion?.field)),
                 ("setting", optional(conversion?.setting)), ("mistakes", .array(mistakes)),
-                ("tree", definition?.tree ?? .null), ("left_out", Trial.texts(definition?.leftOut ?? [])),
+                ("tree", definition?.tree ?? .null), ("left_out", texts(definition?.leftOut ?? [])),
             ])
         }
     }
@@ -157,7 +157,7 @@ enum Trial {
             let options = word.options.map { option in
                 object([
                     ("name", .string(option.name)), ("reads", .bool(option.reads)), ("writes", .bool(option.writes)),
-                    ("values", option.values.map { .array($0.map(Literal.string)) } ?? .null),
+                    ("values", option.values.map(texts) ?? .null),
                     ("default", optional(option.standard)),
                 ])
             }
@@ -168,11 +168,4 @@ enum Trial {
         }
         return object([("encodings", .array(encodings))]).json + "\n"
     }()
-
-    private static func number(_ number: Int) -> Literal { .number(String(number)) }
-    private static func texts(_ texts: [String]) -> Literal { .array(texts.map(Literal.string)) }
-    private static func optional(_ text: String?) -> Literal { text.map(Literal.string) ?? .null }
-    private static func object(_ members: [(String, Literal)]) -> Literal {
-        .object(members.map { Literal.Member(name: $0.0, value: $0.1) })
-    }
 }
