@@ -76,9 +76,7 @@ struct Explain: ParsableCommand {
         path.firstIndex(of: "?").map { String(path[path.index(after: $0)...]) }
     }
 
-    private func usage(_ reason: String) -> CommandFault {
-        CommandFault(CommandFault.usage, "recast explain: \(reason)")
-    }
+    private func usage(_ reason: String) -> CommandFault { ExplainedSample.usage(reason) }
 
     // MARK: - The sample
 

@@ -31,7 +31,7 @@ struct ExplainedSample {
             return try explained(by: index, in: file)
         } catch {
             switch error {
-            case .usage(let reason): throw CommandFault(CommandFault.usage, "recast explain: \(reason)")
+            case .usage(let reason): throw Self.usage(reason)
             case .conversion(let error): throw CommandFault(CommandFault.data, "recast explain: \(error)")
             }
         }
@@ -198,7 +198,7 @@ struct ExplainedSample {
         return input.mediaType
     }
 
-    private static func usage(_ reason: String) -> CommandFault {
+    static func usage(_ reason: String) -> CommandFault {
         CommandFault(CommandFault.usage, "recast explain: \(reason)")
     }
 }

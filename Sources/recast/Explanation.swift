@@ -153,7 +153,7 @@ struct Explanation {
 
     /// A heading, and what is said below it.
     private func block(_ heading: String, _ lines: [(key: String, value: String)]) -> [String] {
-        [heading] + lines.map { "  \(padded($0.key, 12)) \($0.value)" }
+        [heading] + lines.map { "  \($0.key.padded(to: 12)) \($0.value)" }
     }
 
     /// From where, to where, by which rules.
@@ -169,14 +169,10 @@ struct Explanation {
         return entries.indices.map { index in
             let arrow = entries[index].target == nil ? "  " : "->"
             let rules = entries[index].rules.joined(separator: ", ")
-            let row =
-                "  \(padded(sources[index], sourceWidth)) \(arrow) \(padded(targets[index], targetWidth))  \(rules)"
+            let (source, target) = (sources[index].padded(to: sourceWidth), targets[index].padded(to: targetWidth))
+            let row = "  \(source) \(arrow) \(target)  \(rules)"
             return String(row.reversed().drop { $0 == " " }.reversed())
         }
-    }
-
-    private func padded(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
     }
 
     // MARK: - JSON

@@ -21,3 +21,8 @@ enum PlainText {
         return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
     }
 }
+
+extension String {
+    /// The text with spaces behind it, up to so many characters.
+    func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}

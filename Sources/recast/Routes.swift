@@ -34,11 +34,7 @@ struct Routes: ParsableCommand {
                 case .standard: "default"
                 case .line(let line): "\(SettingsPath.shown(file)):\(line)"
                 }
-            return "  \(padded(text.key, keyWidth))  \(padded(text.value, valueWidth))  \(origin)"
+            return "  \(text.key.padded(to: keyWidth))  \(text.value.padded(to: valueWidth))  \(origin)"
         }
-    }
-
-    private func padded(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
     }
 }

@@ -251,7 +251,7 @@ struct Verify: ParsableCommand {
                 let name = Array(field.utf8[..<colon])
                 let value = Array(field.utf8[colon...].dropFirst())
                 hasType = hasType || KnownField.find(name.span) == .contentType
-                try builder.add(name.span, value.span.trimmingBlanks, to: &head)
+                try builder.add(name.span, value.span.withoutBlanks, to: &head)
             }
             if !hasType { try builder.add(Array("Content-Type".utf8).span, Array(options.type.utf8).span, to: &head) }
             try builder.finish(&head)
@@ -259,18 +259,5 @@ struct Verify: ParsableCommand {
             throw CommandFault(CommandFault.usage, "recast verify: a field is no 'Name: value': \(error.reason)")
         }
         return head
-    }
-}
-
-extension Span where Element == UInt8 {
-    /// Without spaces and tabs at its ends.
-    fileprivate var trimmingBlanks: Span<UInt8> {
-        @_lifetime(copy self)
-        get {
-            var (start, end) = (0, count)
-            while start < end, self[start] == ASCII.space || self[start] == ASCII.tab { start += 1 }
-            while end > start, self[end - 1] == ASCII.space || self[end - 1] == ASCII.tab { end -= 1 }
-            return extracting(start..<end)
-        }
     }
 }

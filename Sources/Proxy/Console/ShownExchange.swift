@@ -201,10 +201,7 @@ struct ShownHead {
     /// The name and the value of a field's line.
     static func field(_ line: [UInt8]) -> (name: [UInt8], value: [UInt8])? {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return nil }
-        func isSpace(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
-        var value = line[(colon + 1)...].drop(while: isSpace)
-        while let last = value.last, isSpace(last) { value.removeLast() }
-        return (Array(line[..<colon]), Array(value))
+        return (Array(line[..<colon]), line.span.extracting((colon + 1)...).withoutBlanks.copied())
     }
 
     private mutating func note(_ value: [UInt8], of name: String) {
