@@ -148,21 +148,13 @@ internal struct HeadLines: Sendable {
         switch input[end] {
         case UInt8(ascii: ":"): end == start ? .badFieldName : .fieldNameTooLong
         case ASCII.space, ASCII.tab:
-            Scan.endOfSpace(in: input, from: end) < input.count
-                && input[Scan.endOfSpace(in: input, from: end)] == UInt8(ascii: ":") ? .spaceBeforeColon : .badFieldName
+            Scan.endOfBlanks(in: input, from: end) < input.count
+                && input[Scan.endOfBlanks(in: input, from: end)] == UInt8(ascii: ":")
+                ? .spaceBeforeColon : .badFieldName
         case ASCII.carriageReturn: end + 1 < input.count && input[end + 1] == ASCII.lineFeed ? .missingColon : .bareCR
         case ASCII.lineFeed: .bareLF
         default: .badFieldName
         }
-    }
-}
-
-extension Scan {
-    /// The first index at or after `start` that holds neither SP nor HTAB, or the count.
-    internal static func endOfSpace(in bytes: Span<UInt8>, from start: Int) -> Int {
-        var at = start
-        while at < bytes.count, bytes[at] == ASCII.space || bytes[at] == ASCII.tab { at += 1 }
-        return at
     }
 }
 

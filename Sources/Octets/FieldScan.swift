@@ -171,6 +171,14 @@ extension Scan {
             return at
         }
     }
+
+    /// The first index at or after `start` that holds neither a space nor a tab, or the count.
+    @inlinable
+    public static func endOfBlanks(in bytes: Span<UInt8>, from start: Int) -> Int {
+        var at = start
+        while at < bytes.count, bytes[at] == ASCII.space || bytes[at] == ASCII.tab { at &+= 1 }
+        return at
+    }
 }
 
 extension ASCII {

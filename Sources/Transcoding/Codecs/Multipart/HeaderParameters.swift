@@ -40,21 +40,21 @@ package struct HeaderParameters {
 
     /// The next parameter, or nil at the end. Empty ones, as after a last `;`, are passed over.
     package mutating func next(in text: Span<UInt8>) throws(Malformed) -> Parameter? {
-        skipSpace(in: text)
+        at = Scan.endOfBlanks(in: text, from: at)
         guard at < text.count else { return nil }
         guard text[at] == UInt8(ascii: ";") else { throw Malformed() }
         while at < text.count, text[at] == UInt8(ascii: ";") {
             at += 1
-            skipSpace(in: text)
+            at = Scan.endOfBlanks(in: text, from: at)
         }
         guard at < text.count else { return nil }
         let nameStart = at
         at = Scan.endOfToken(in: text, from: at)
         let name = nameStart..<at
-        if grammar != .contentType { skipSpace(in: text) }
+        if grammar != .contentType { at = Scan.endOfBlanks(in: text, from: at) }
         guard !name.isEmpty, at < text.count, text[at] == UInt8(ascii: "=") else { throw Malformed() }
         at += 1
-        if grammar != .contentType { skipSpace(in: text) }
+        if grammar != .contentType { at = Scan.endOfBlanks(in: text, from: at) }
         guard at < text.count else { throw Malformed() }
         return text[at] == UInt8(ascii: "\"") ? try quoted(name, in: text) : try unquoted(name, in: text)
     }
@@ -99,33 +99,26 @@ package struct HeaderParameters {
         default: false
         }
     }
-
-    private mutating func skipSpace(in text: Span<UInt8>) {
-        while at < text.count, text[at] == ASCII.space || text[at] == ASCII.tab { at += 1 }
-    }
 }
 
 /// What the codec asks of a Content-Type, of the body's and of a part's.
 package enum ContentType {
     /// The index after `type "/" subtype`, or nil when the value doesn't begin with one.
     package static func endOfMediaType(in value: Span<UInt8>) -> Int? {
-        var at = 0
-        while at < value.count, ASCII.isToken(value[at]) { at += 1 }
-        guard at > 0, at < value.count, value[at] == UInt8(ascii: "/") else { return nil }
-        let subtype = at + 1
-        at = subtype
-        while at < value.count, ASCII.isToken(value[at]) { at += 1 }
-        return at > subtype ? at : nil
+        let slash = Scan.endOfToken(in: value, from: 0)
+        guard slash > 0, slash < value.count, value[slash] == UInt8(ascii: "/") else { return nil }
+        let end = Scan.endOfToken(in: value, from: slash + 1)
+        return end > slash + 1 ? end : nil
     }
 
     /// Whether the value is a media type with its parameters (RFC 9110 §8.3.1), in ASCII: `text/plain; charset="utf-8"`.
     package static func isMediaType(_ value: Span<UInt8>) -> Bool {
         guard var at = endOfMediaType(in: value) else { return false }
         while at < value.count {
-            skipSpace(in: value, &at)
+            at = Scan.endOfBlanks(in: value, from: at)
             guard at < value.count, value[at] == UInt8(ascii: ";") else { return false }
             at += 1
-            skipSpace(in: value, &at)
+            at = Scan.endOfBlanks(in: value, from: at)
             // A parameter may be missing between semicolons.
             guard at < value.count else { return true }
             if value[at] == UInt8(ascii: ";") { continue }
@@ -142,10 +135,6 @@ package enum ContentType {
             }
         }
         return true
-    }
-
-    private static func skipSpace(in value: Span<UInt8>, _ at: inout Int) {
-        while at < value.count, value[at] == ASCII.space || value[at] == ASCII.tab { at += 1 }
     }
 
     /// Moves over a quoted string (RFC 9110 §5.6.4). Returns false where it isn't one, or has a byte that isn't ASCII.

@@ -21,12 +21,10 @@ package struct MediaTypeText {
     /// Nil when `value` isn't `type "/" subtype` with parameters as RFC 9110 §8.3.1 and §5.6.6 have them.
     init?(_ value: Span<UInt8>) {
         var at = 0
-        func skipSpace() {
-            while at < value.count, value[at] == ASCII.space || value[at] == ASCII.tab { at += 1 }
-        }
+        func skipSpace() { at = Scan.endOfBlanks(in: value, from: at) }
         func token() -> Range<Int>? {
             let start = at
-            while at < value.count, ASCII.isToken(value[at]) { at += 1 }
+            at = Scan.endOfToken(in: value, from: at)
             return at > start ? start..<at : nil
         }
         skipSpace()
@@ -64,10 +62,7 @@ package struct MediaTypeText {
             guard value.extracting(name).isEqualIgnoringCase(to: "charset") else { continue }
             let charset = value.extracting(range)
             charsetCount += 1
-            isUTF8 =
-                isUTF8
-                && (charset.isEqualIgnoringCase(to: "utf-8") || charset.isEqualIgnoringCase(to: "utf8")
-                    || charset.isEqualIgnoringCase(to: "us-ascii"))
+            isUTF8 = isUTF8 && ContentType.isUTF8(charset)
             self.charset = isUTF8 ? .utf8 : Charset(label: charset)
         }
     }
