@@ -123,10 +123,7 @@ struct LearntAnswer {
     init?(json: [UInt8]) {
         var sink = LearntSink()
         do throws(ConversionError) {
-            var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: Limits())
-            var fed = 0
-            while fed < json.count { fed += try decoder.feed(json.span.extracting(fed..<json.count), into: &sink) }
-            try decoder.finish(into: &sink)
+            try sink.take(json: json)
         } catch {
             return nil
         }

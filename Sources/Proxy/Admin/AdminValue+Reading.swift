@@ -7,10 +7,8 @@ extension AdminValue {
         var limits = Limits()
         limits.body = AdminConnection.bodyLimit
         limits.depth = 32
-        var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: limits)
         var builder = AdminValueBuilder()
-        _ = try decoder.feed(bytes.span, into: &builder)
-        try decoder.finish(into: &builder)
+        try builder.take(json: bytes, limits: limits)
         self = builder.value
     }
 

@@ -80,23 +80,8 @@ enum ExampleConversion {
         limits.fields = .max
         limits.parts = .max
         var list = ExampleFields()
-        if plan.encoding(of: output) == .form {
-            var decoder = Form.Decoder(options: options, limits: limits)
-            try read(output.bytes, &decoder, &list)
-        } else {
-            let boundary = try Multipart.Boundary(contentType: Array(output.type.utf8).span, limits: limits)
-            var decoder = Multipart.Decoder(boundary: boundary, options: options, limits: limits)
-            try read(output.bytes, &decoder, &list)
-        }
+        try list.take(output.bytes, type: output.type, as: plan.encoding(of: output), options, limits)
         return list.fields.map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    private static func read<Decoder: FieldDecoder & ~Copyable>(
-        _ body: [UInt8], _ decoder: inout Decoder, _ list: inout ExampleFields
-    ) throws(ConversionError) {
-        var fed = 0
-        while fed < body.count { fed += try decoder.feed(body.span.extracting(fed..<body.count), into: &list) }
-        try decoder.finish(into: &list)
     }
 
     /// What the output reads as.
@@ -116,12 +101,7 @@ enum ExampleConversion {
         if plan.xmlEncoding.nulls == .nilAttribute { reading.xmlDecoding.recognize.insert(.nulls) }
         let text = encoding == .json ? output : try run(reading, output.bytes, type: output.type)
         var builder = LiteralBuilder()
-        var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: Limits())
-        var fed = 0
-        while fed < text.bytes.count {
-            fed += try decoder.feed(text.bytes.span.extracting(fed..<text.bytes.count), into: &builder)
-        }
-        try decoder.finish(into: &builder)
+        try builder.take(json: text.bytes)
         return builder.value
     }
 }
@@ -137,6 +117,29 @@ extension ConversionPlan {
     var writesTextsOnly: Bool {
         if output == .xml { return xmlEncoding.convention == .attributes }
         return !output.hasObjects && outputWithoutFiles != .json
+    }
+}
+
+extension FieldSink {
+    /// Takes a whole form or multipart body.
+    mutating func take(
+        _ body: [UInt8], type: String, as encoding: BodyEncoding, _ options: FieldDecodingOptions, _ limits: Limits
+    ) throws(ConversionError) {
+        if encoding == .form {
+            var decoder = Form.Decoder(options: options, limits: limits)
+            return try take(body, by: &decoder)
+        }
+        let boundary = try Multipart.Boundary(contentType: Array(type.utf8).span, limits: limits)
+        var decoder = Multipart.Decoder(boundary: boundary, options: options, limits: limits)
+        try take(body, by: &decoder)
+    }
+
+    private mutating func take<Decoder: FieldDecoder & ~Copyable>(
+        _ body: [UInt8], by decoder: inout Decoder
+    ) throws(ConversionError) {
+        var fed = 0
+        while fed < body.count { fed += try decoder.feed(body.span.extracting(fed...), into: &self) }
+        try decoder.finish(into: &self)
     }
 }
 

@@ -124,18 +124,9 @@ struct ValueLook {
         isBoolean = text == Array("true".utf8) || text == Array("false".utf8)
         if let first = text.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
             var sink = NothingSink()
-            var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: Limits())
-            isJSON = (try? ValueLook.read(text, &decoder, &sink)) != nil
+            isJSON = (try? sink.take(json: text)) != nil
         }
         kind = isBoolean ? "boolean" : isInteger ? "integer" : isNumber ? "number" : isJSON ? "json" : "string"
-    }
-
-    fileprivate static func read<Sink: EventSink>(
-        _ text: [UInt8], _ decoder: inout JSON.Decoder, _ sink: inout Sink
-    ) throws(ConversionError) {
-        var fed = 0
-        while fed < text.count { fed += try decoder.feed(text.span.extracting(fed..<text.count), into: &sink) }
-        try decoder.finish(into: &sink)
     }
 }
 

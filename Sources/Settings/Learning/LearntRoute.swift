@@ -147,7 +147,8 @@ public struct LearntRoute: Sendable {
     ) {
         if encoding.isFlat {
             var sink = FieldShapeSink(shapes, reading)
-            try? read(sample, encoding, reading ?? FieldDecodingOptions(), &sink)
+            try? sink.take(
+                sample.body, type: sample.type, as: encoding, reading ?? FieldDecodingOptions(), Limits())
             shapes = sink.shapes
         } else if reading != nil {
             var sink = DocumentShapeSink(shapes)
@@ -156,37 +157,12 @@ public struct LearntRoute: Sendable {
         }
     }
 
-    private static func read(
-        _ sample: Sample, _ encoding: BodyEncoding, _ options: FieldDecodingOptions, _ sink: inout FieldShapeSink
-    ) throws(ConversionError) {
-        let limits = Limits()
-        if encoding == .form {
-            var decoder = Form.Decoder(options: options, limits: limits)
-            try feed(sample.body, &decoder, &sink)
-        } else {
-            let boundary = try Multipart.Boundary(contentType: Array(sample.type.utf8).span, limits: limits)
-            var decoder = Multipart.Decoder(boundary: boundary, options: options, limits: limits)
-            try feed(sample.body, &decoder, &sink)
-        }
-    }
-
-    private static func feed<Decoder: FieldDecoder & ~Copyable>(
-        _ body: [UInt8], _ decoder: inout Decoder, _ sink: inout FieldShapeSink
-    ) throws(ConversionError) {
-        var fed = 0
-        while fed < body.count { fed += try decoder.feed(body.span.extracting(fed..<body.count), into: &sink) }
-        try decoder.finish(into: &sink)
-    }
-
     private static func readDocument(
         _ sample: Sample, _ encoding: BodyEncoding, _ sink: inout DocumentShapeSink
     ) throws(ConversionError) {
         let plan = ConversionPlan(inputs: [encoding], output: .json)
         let json = try ExampleConversion.run(plan, sample.body, type: sample.type).bytes
-        var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: Limits())
-        var fed = 0
-        while fed < json.count { fed += try decoder.feed(json.span.extracting(fed..<json.count), into: &sink) }
-        try decoder.finish(into: &sink)
+        try sink.take(json: json)
     }
 
     // MARK: - What follows from it

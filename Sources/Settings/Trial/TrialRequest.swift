@@ -33,10 +33,7 @@ public struct TrialRequest: Hashable, Sendable {
         var limits = Limits()
         limits.depth = 2
         do throws(ConversionError) {
-            var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: limits)
-            var fed = 0
-            while fed < json.count { fed += try decoder.feed(json.span.extracting(fed..<json.count), into: &sink) }
-            try decoder.finish(into: &sink)
+            try sink.take(json: json, limits: limits)
         } catch {
             throw Fault(reason: error.description)
         }

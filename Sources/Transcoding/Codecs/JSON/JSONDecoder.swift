@@ -343,3 +343,13 @@ extension JSON {
         }
     }
 }
+
+extension EventSink where Self: ~Copyable {
+    /// Takes a whole JSON text.
+    package mutating func take(json text: [UInt8], limits: Limits = Limits()) throws(ConversionError) {
+        var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: limits)
+        var fed = 0
+        while fed < text.count { fed += try decoder.feed(text.span.extracting(fed...), into: &self) }
+        try decoder.finish(into: &self)
+    }
+}
