@@ -118,23 +118,20 @@ package enum ProcessingResponse {
     }
 
     /// Writes a response that the data plane gives its client in the place of all else (`ImmediateResponse`: 1 status, with 1 code;
-    /// 2 headers, 3 body, 5 details, which its access log shows).
+    /// 2 headers, 3 body).
     package static func writeImmediate(
-        _ status: Int, _ mutation: HeaderMutation, _ content: Span<UInt8>, details: Span<UInt8> = Span(),
-        to output: inout OutputBuffer
+        _ status: Int, _ mutation: HeaderMutation, _ content: Span<UInt8>, to output: inout OutputBuffer
     ) {
         let code = 1 + FieldWriter.count(of: status)
         let count =
             FieldWriter.fieldCount(1, code)
             + (mutation.isEmpty ? 0 : FieldWriter.fieldCount(2, mutation.bytes.count))
             + (content.isEmpty ? 0 : FieldWriter.fieldCount(3, content.count))
-            + (details.isEmpty ? 0 : FieldWriter.fieldCount(5, details.count))
         GRPC.frame(FieldWriter.fieldCount(7, count), to: &output)
         FieldWriter.head(7, count, to: &output)
         FieldWriter.head(1, code, to: &output)
         FieldWriter.number(1, status, to: &output)
         if !mutation.isEmpty { FieldWriter.bytes(2, mutation.bytes.span, to: &output) }
         if !content.isEmpty { FieldWriter.bytes(3, content, to: &output) }
-        if !details.isEmpty { FieldWriter.bytes(5, details, to: &output) }
     }
 }

@@ -276,19 +276,18 @@ import Testing
 
 /// What has no place in a flow.
 @Suite struct ProcessingResponseTests {
-    @Test("an immediate response has a status, fields, content and details")
+    @Test("an immediate response has a status, fields and content")
     func immediate() throws {
         var mutation = HeaderMutation()
         mutation.set(Array("content-type".utf8).span, Array("a/b".utf8).span)
         mutation.append(Array("link".utf8).span, Array("c".utf8).span)
         mutation.set(Array("x-empty".utf8).span, Span())
         var output = OutputBuffer()
-        ProcessingResponse.writeImmediate(
-            415, mutation, Array("{}".utf8).span, details: Array("why".utf8).span, to: &output)
+        ProcessingResponse.writeImmediate(415, mutation, Array("{}".utf8).span, to: &output)
         ProcessingResponse.writeImmediate(204, HeaderMutation(), Span(), to: &output)
         #expect(
             try text(output) == [
-                #"7{1{1=415} 2{1{1{1="content-type" 3="a/b"} 3=2} 1{1{1="link" 3="c"}} 1{1{1="x-empty" 3=""} 3=2 4=1}} 3="{}" 5="why"}"#,
+                #"7{1{1=415} 2{1{1{1="content-type" 3="a/b"} 3=2} 1{1{1="link" 3="c"}} 1{1{1="x-empty" 3=""} 3=2 4=1}} 3="{}"}"#,
                 "7{1{1=204}}",
             ])
     }

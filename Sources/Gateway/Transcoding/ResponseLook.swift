@@ -216,7 +216,7 @@ package final class ResponseLook {
             if let value = try search(rule, reading, to: end) { return decide(rule, value) }
             if count > rule.look { return endSearch(.tooLong) }
             if hasCodingError { return endSearch(.coding) }
-            if isWhole { decide(rule, try finishSearch(rule, reading)) }
+            if isWhole { decide(rule, try finishSearch(rule)) }
         } catch {
             // A body that was cut short by its coding ends where that went wrong.
             endSearch(hasCodingError ? .coding : .malformed)
@@ -250,7 +250,7 @@ package final class ResponseLook {
     /// JSON that the conversion has written.
     private var json: [UInt8] = []
 
-    private func finishSearch(_ rule: StatusRule, _ reading: Reading) throws(ConversionError) -> ValueSearch.Value {
+    private func finishSearch(_ rule: StatusRule) throws(ConversionError) -> ValueSearch.Value {
         if let conversion {
             let json = try json + conversion.convertEnd()
             var search = Self.makeSearch(rule)

@@ -184,7 +184,6 @@ public struct PartHead: Sendable {
 
 extension PartHead {
     /// For bytes in a store: a span of a stored property would hold all of a non-copyable owner.
-    package mutating func setFilename(copying filename: ByteStore) { setFilename(filename.span) }
     package mutating func setMediaType(copying mediaType: ByteStore) { setMediaType(mediaType.span) }
 
     /// Makes this head a copy of `other` under another name, with the allocations kept.

@@ -245,7 +245,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// Whether a container may begin where a value is due, without anything to be said against it.
     @inline(__always)
-    internal func opensDirectly(isObject: Bool) -> Bool {
+    internal func opensDirectly() -> Bool {
         let container = containers[containers.count - 1]
         if container.isObject { return true }
         if container.style == .indices || nestsInBrackets { return true }

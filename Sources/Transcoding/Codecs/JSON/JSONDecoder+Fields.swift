@@ -252,7 +252,7 @@ extension JSON.Decoder {
                 (text.word, text.count, text.end) = flattener.readLiteral(input, from: start)
                 guard text.end > 0 else { break loop }
             case UInt8(ascii: "{"), UInt8(ascii: "["):
-                guard levels.count < limits.depth, flattener.opensDirectly(isObject: first == UInt8(ascii: "{")),
+                guard levels.count < limits.depth, flattener.opensDirectly(),
                     !isObject || !checksNames || insertDirectly(name, of: input)
                 else { break loop }
                 unsafe openDirectly(
