@@ -286,20 +286,11 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// isn't written as a text.
     internal func readLiteral(_ input: Span<UInt8>, from start: Int) -> (word: UInt64, count: Int, end: Int) {
         guard start &+ 5 <= input.count else { return (0, 0, -1) }
-        let bytes = input.extracting(start..<start &+ 4)
-        let found: (literal: JSON.Decoder.Literal, count: Int)
-        if bytes.isEqual(to: "true") {
-            found = (.true, 4)
-        } else if bytes.isEqual(to: "fals"), input[start &+ 4] == UInt8(ascii: "e") {
-            found = (.false, 5)
-        } else if bytes.isEqual(to: "null") {
-            found = (.null, 4)
-        } else {
-            return (0, 0, -1)
-        }
-        let literal = asText(found.literal)
-        guard literal.is_written else { return (0, 0, -1) }
-        return (literal.text.bytes, literal.text.count, start &+ found.count)
+        let literal = JSON.Decoder.Literal(firstByte: input[start])
+        let end = start &+ literal.text.utf8CodeUnitCount
+        let written = asText(literal)
+        guard written.is_written, input.extracting(start..<end).isEqual(to: literal.text) else { return (0, 0, -1) }
+        return (written.text.bytes, written.text.count, end)
     }
 
     /// How a literal is written as a text, where it is.
