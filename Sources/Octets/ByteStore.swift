@@ -162,10 +162,12 @@ public struct ByteStore: Sendable {
     }
 
     /// Writes the digits of `value`, 20 at most, and returns how many they are. Inlined, so that the radix is a constant.
+    ///
+    /// Unsafe: there must be room for them.
     @inlinable
     @inline(__always)
     @unsafe
-    internal static func writeDigits(_ value: UInt, radix: UInt, to target: UnsafeMutablePointer<UInt8>) -> Int {
+    public static func writeDigits(_ value: UInt, radix: UInt, to target: UnsafeMutablePointer<UInt8>) -> Int {
         var length = 1
         var rest = value / radix
         while rest != 0 {

@@ -392,21 +392,8 @@ extension JSON.Decoder {
     @inline(__always)
     @unsafe
     static func writeIndex(_ index: Int, to target: UnsafeMutableRawPointer) -> Int {
-        var length = 1
-        var rest = index / 10
-        while rest != 0 {
-            length &+= 1
-            rest /= 10
-        }
-        rest = index
-        var at = length
-        while at > 0 {
-            at &-= 1
-            // SAFETY: the caller has room for the digits of any number.
-            unsafe target.storeBytes(of: 0x30 &+ UInt8(truncatingIfNeeded: rest % 10), toByteOffset: at, as: UInt8.self)
-            rest /= 10
-        }
-        return length
+        // SAFETY: the caller has room for the digits of any number.
+        unsafe ByteStore.writeDigits(index.magnitude, radix: 10, to: target.assumingMemoryBound(to: UInt8.self))
     }
 }
 
