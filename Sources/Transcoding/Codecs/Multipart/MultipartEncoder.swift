@@ -409,14 +409,13 @@ extension Multipart.Encoder {
     /// Throws when what would be written of the head is beyond `limits.key`, `partHeaders`, `partHeaderLine` or
     /// `partHeaderBytes`. Counted is what is written, as the reader will count it: without line ends, with a Content-Type that
     /// a file is given, without headers that aren't passed on.
-    internal func checkLimits(
+    private mutating func checkLimits(
         _ head: borrowing PartHead, _ limits: Limits, withHeaders: Bool
     ) throws(ConversionError) {
-        let isFile = withHeaders && head.isFile
-        // The dashes of the delimiter, its boundary and its line end stand before the line.
-        let start = opening.count - 2 - boundary.bytes.count - 2
         // Nearly all are far from any limit at their most: six bytes for one.
-        var most = start + 40 + 6 * (head.name.count + (isFile ? head.filename.count : 0))
+        let filename = withHeaders && head.isFile ? head.filename.count : 0
+        // The dashes of the delimiter, its boundary and its line end stand before the line.
+        var most = opening.count - 2 - boundary.bytes.count - 2 + 40 + 6 * (head.name.count + filename)
         if withHeaders {
             most += 40 + head.mediaType.count
             for index in 0..<head.otherFieldCount {
@@ -429,59 +428,51 @@ extension Multipart.Encoder {
             return
         }
 
+        let field = Self.beginning(of: head.name)
         guard head.name.count + Self.growthOfLineEnds(head.name) <= limits.key else {
             throw .limit(
                 "key", of: limits.key, what: "the length of a part's name, whose line ends are written as CRLF",
-                field: Self.beginning(of: head.name))
+                field: field)
         }
-        var line = start + quoting.length(of: head.name, as: .name, cameEscaped: head.isNameEscaped) + 1
-        if isFile {
-            let filename =
-                head.hasFilename
-                ? quoting.length(of: head.filename, as: .filename, cameEscaped: head.isFilenameEscaped) : 4
-            line += "; filename=\"\"".utf8.count + filename
-            if writesExtended, !head.isFilenamePlain { line += Self.extendedLength(head.filename) }
-        }
-        guard line <= limits.partHeaderLine else {
+        let lines = lengthsOfLines(head, withHeaders: withHeaders)
+        guard lines[0] <= limits.partHeaderLine else {
             throw .limit(
                 "part_header_line", of: limits.partHeaderLine,
-                what: "the length of the line that a part's name and filename are written in",
-                field: Self.beginning(of: head.name))
+                what: "the length of the line that a part's name and filename are written in", field: field)
         }
-        var written = (lines: 1, longest: line, bytes: line)
-        func count(_ length: Int) {
-            written = (written.lines + 1, max(written.longest, length), written.bytes + length)
-        }
-        if withHeaders {
-            if let type = Self.typeLength(head) { count("Content-Type: ".utf8.count + type) }
-            for index in 0..<head.otherFieldCount where Self.isWritten(head.otherFieldName(index)) {
-                count(head.otherFieldName(index).count + 2 + head.otherFieldValue(index).count)
-            }
-        }
-        guard written.longest <= limits.partHeaderLine else {
+        guard lines.allSatisfy({ $0 <= limits.partHeaderLine }) else {
             throw .limit(
                 "part_header_line", of: limits.partHeaderLine,
-                what: "the length of a header that a part is written with",
-                field: Self.beginning(of: head.name))
+                what: "the length of a header that a part is written with", field: field)
         }
-        guard written.lines <= limits.partHeaders else {
+        guard lines.count <= limits.partHeaders else {
             throw .limit(
                 "part_headers", of: limits.partHeaders,
-                what: "the number of headers that a part is written with, its Content-Type among them,",
-                field: Self.beginning(of: head.name))
+                what: "the number of headers that a part is written with, its Content-Type among them,", field: field)
         }
-        guard written.bytes <= limits.partHeaderBytes else {
+        guard lines.reduce(0, +) <= limits.partHeaderBytes else {
             throw .limit(
                 "part_header_bytes", of: limits.partHeaderBytes,
-                what: "the length of the headers that a part is written with",
-                field: Self.beginning(of: head.name))
+                what: "the length of the headers that a part is written with", field: field)
         }
     }
 
-    /// The length of the Content-Type that is written; nil where there is none.
-    private static func typeLength(_ head: borrowing PartHead) -> Int? {
-        if !head.mediaType.isEmpty { return head.mediaType.count }
-        return hasStandardType(head) ? standardFileType.utf8CodeUnitCount : nil
+    /// The lengths of the lines behind the delimiter, of which there is one at least: the head is written on trial.
+    private mutating func lengthsOfLines(_ head: borrowing PartHead, withHeaders: Bool) -> [Int] {
+        let growth = filenameGrowth
+        var text = OutputBuffer()
+        swap(&output, &text)
+        if withHeaders { write(head, saving: .nothing) } else { writeName(head, saving: .nothing) }
+        output.append("\r\n\r\n")
+        swap(&output, &text)
+        filenameGrowth = growth
+        var lengths: [Int] = []
+        var start = boundary.bytes.count + "--\r\n".utf8.count
+        while let end = Scan.firstIndex(of: ASCII.carriageReturn, in: text.span, from: start), end > start {
+            lengths.append(end - start)
+            start = end + 2
+        }
+        return lengths
     }
 
     /// How many bytes a name has grown to a reader by line ends that became CRLF.

@@ -203,13 +203,6 @@ extension NameQuoting {
         output.append(text.extracting(plain..<text.count))
     }
 
-    /// The bytes that `write` writes.
-    func length(of text: Span<UInt8>, as kind: Text, cameEscaped: Bool) -> Int {
-        var written = OutputBuffer()
-        write(text, as: kind, cameEscaped: cameEscaped, to: &written)
-        return written.count
-    }
-
     /// Whether Rack would decode the filename, were its percent signs left as they are: line ends are written with some.
     private static func wouldBeDecoded(_ filename: Span<UInt8>) -> Bool {
         if isPercentEncoded(filename) { return true }
