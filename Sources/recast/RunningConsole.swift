@@ -117,62 +117,43 @@ struct RunningConsole {
 struct LearntAnswer {
     /// The answer as it came.
     let json: [UInt8]
-    private let sink: LearntSink
+    private let members: [Literal.Member]
 
     /// nil where the bytes are no JSON.
     init?(json: [UInt8]) {
-        var sink = LearntSink()
+        var document = LiteralBuilder()
         do throws(ConversionError) {
-            try sink.take(json: json)
+            try document.take(json: json)
         } catch {
             return nil
         }
         self.json = json
-        self.sink = sink
+        members = document.value.members
     }
 
-    var definition: String? { sink.members["definition"] }
-    var error: String? { sink.members["error"] }
+    var definition: String? { member("definition")?.text }
+    var error: String? { member("error")?.text }
     /// Fields beyond what is looked at.
-    var leftOut: Int { sink.members["left_out"].flatMap { Int($0) } ?? 0 }
+    var leftOut: Int { member("left_out")?.text.flatMap { Int($0) } ?? 0 }
     /// How many bodies can't be read, by the code of the error.
-    var unreadable: [String: Int] { sink.unreadable }
+    var unreadable: [String: Int] {
+        var counts: [String: Int] = [:]
+        for error in member("unreadable")?.members ?? [] { counts[error.name] = error.value.text.flatMap { Int($0) } }
+        return counts
+    }
+
+    private func member(_ name: String) -> Literal? { members.last { $0.name == name }?.value }
 }
 
-/// Takes an object's texts and numbers, and those of its member `unreadable`.
-private struct LearntSink: EventSink {
-    var members: [String: String] = [:]
-    var unreadable: [String: Int] = [:]
-    private var depth = 0
-    private var member = ""
-    private var name = ""
-    private var text: [UInt8] = []
-
-    var isFull: Bool { false }
-
-    private mutating func put(_ value: String) {
-        if depth == 1 { members[member] = value }
-        if depth == 2, member == "unreadable" { unreadable[name] = Int(value) }
+extension Literal {
+    /// A text, or that of a number.
+    fileprivate var text: String? {
+        switch self {
+        case .string(let text), .number(let text): text
+        case .null, .bool, .array, .object: nil
+        }
     }
 
-    mutating func beginObject() { depth += 1 }
-    mutating func endObject() { depth -= 1 }
-    mutating func beginArray() { depth += 1 }
-    mutating func endArray() { depth -= 1 }
-    mutating func key(_ name: Span<UInt8>) {
-        self.name = name.lossyString()
-        if depth == 1 { member = self.name }
-    }
-    mutating func string(_ piece: Span<UInt8>, isLast: Bool) {
-        text.append(contentsOf: piece)
-        guard isLast else { return }
-        put(String(decoding: text, as: UTF8.self))
-        text.removeAll(keepingCapacity: true)
-    }
-    mutating func number(_ text: Span<UInt8>) { put(text.lossyString()) }
-    mutating func bool(_ value: Bool) {}
-    mutating func null() {}
-    // JSON has no files.
-    mutating func beginFile(_ head: borrowing PartHead) {}
-    mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) {}
+    /// Those of an object.
+    fileprivate var members: [Member] { if case .object(let members) = self { members } else { [] } }
 }

@@ -146,15 +146,18 @@ extension AdminServer {
     func replay(
         _ request: AdminRequest, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void
     ) {
-        let document: AdminValue
+        var document = LiteralBuilder()
+        var limits = Limits()
+        limits.body = AdminConnection.bodyLimit
+        limits.depth = 32
         do throws(ConversionError) {
-            document = try AdminValue(json: request.body)
+            try document.take(json: request.body, limits: limits)
         } catch {
             return respond(.fault(400, "the body is no JSON as {\"id\": \"0-17\"}: \(error)"))
         }
         let order: ReplayOrder
         do throws(ReplayFault) {
-            order = try ReplayOrder(document, hint: services.hint)
+            order = try ReplayOrder(document.value, hint: services.hint)
         } catch {
             return respond(.fault(error.status, error.reason))
         }

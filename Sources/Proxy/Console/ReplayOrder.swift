@@ -1,3 +1,5 @@
+internal import Transcoding
+
 /// What `/console/replay` is asked for. What isn't known is refused, so that nothing but what was meant is sent.
 struct ReplayOrder: Sendable {
     /// The exchange's.
@@ -22,7 +24,7 @@ struct ReplayOrder: Sendable {
 
     /// - Parameter hint: says what may be meant by a word, of those that are known.
     /// - Throws: what is wrong with it; members that are null aren't there.
-    init(_ document: AdminValue, hint: (String, [String]) -> String) throws(ReplayFault) {
+    init(_ document: Literal, hint: (String, [String]) -> String) throws(ReplayFault) {
         let members = try Self.members(of: document, "the body", "{\"id\": \"0-17\"}", Self.known) { name in
             Edit.known.contains(name) ? "it stands in \"edit\"" : hint(name, Self.known)
         }
@@ -50,16 +52,18 @@ struct ReplayOrder: Sendable {
 
     private static func fault(_ reason: String) -> ReplayFault { ReplayFault(status: 400, reason: reason) }
 
-    private static func text(_ value: AdminValue, _ name: String) throws(ReplayFault) -> String {
-        guard let text = value.text else { throw fault("\"\(name)\" is a text") }
+    private static func text(_ value: Literal, _ name: String) throws(ReplayFault) -> String {
+        guard case .string(let text) = value else { throw fault("\"\(name)\" is a text") }
         return text
     }
 
     private static func fields(
-        _ value: AdminValue, _ hint: (String, [String]) -> String
+        _ value: Literal, _ hint: (String, [String]) -> String
     ) throws(ReplayFault) -> [(name: String, value: String)] {
         let example = "{\"name\": \"Host\", \"value\": \"localhost\"}"
-        guard let elements = value.elements else { throw fault("\"fields\" is a list of fields, each as \(example)") }
+        guard case .array(let elements) = value else {
+            throw fault("\"fields\" is a list of fields, each as \(example)")
+        }
         var fields: [(name: String, value: String)] = []
         for element in elements {
             // An exchange as it is shown says of each whether it is masked.
@@ -75,14 +79,17 @@ struct ReplayOrder: Sendable {
 
     /// The members of an object that are there, each of which must be known and stand once.
     private static func members(
-        of value: AdminValue, _ what: String, _ example: String, _ known: [String], hint: (String) -> String
-    ) throws(ReplayFault) -> [String: AdminValue] {
+        of value: Literal, _ what: String, _ example: String, _ known: [String], hint: (String) -> String
+    ) throws(ReplayFault) -> [String: Literal] {
         guard case .object(let members) = value else { throw fault("\(what) is an object, as \(example)") }
-        var found: [String: AdminValue] = [:]
-        for (name, value) in members {
+        var found: [String: Literal] = [:]
+        for member in members {
+            let name = member.name
             guard known.contains(name) else { throw fault("there is no \"\(name)\" here: \(hint(name))") }
-            if case .none = value { continue }
-            guard found.updateValue(value, forKey: name) == nil else { throw fault("\"\(name)\" stands there twice") }
+            if member.value == .null { continue }
+            guard found.updateValue(member.value, forKey: name) == nil else {
+                throw fault("\"\(name)\" stands there twice")
+            }
         }
         return found
     }

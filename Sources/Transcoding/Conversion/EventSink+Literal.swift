@@ -12,7 +12,7 @@ extension EventSink where Self: ~Copyable {
     }
 
     /// Sends a value that is written down in the settings.
-    internal mutating func send(_ literal: Literal) throws(ConversionError) {
+    package mutating func send(_ literal: Literal) throws(ConversionError) {
         switch literal {
         case .null: try null()
         case .bool(let value): try bool(value)
@@ -31,4 +31,49 @@ extension EventSink where Self: ~Copyable {
             try endObject()
         }
     }
+}
+
+/// Makes a value of a document's events. A file is a text.
+package struct LiteralBuilder: EventSink {
+    private struct Level {
+        let isObject: Bool
+        var members: [Literal.Member] = []
+        var elements: [Literal] = []
+        /// The name of the member that comes next.
+        var name = ""
+    }
+
+    package private(set) var value = Literal.null
+    private var levels: [Level] = []
+    private var text: [UInt8] = []
+
+    package init() {}
+
+    package var isFull: Bool { false }
+
+    private mutating func put(_ value: Literal) {
+        guard let last = levels.indices.last else { return self.value = value }
+        if levels[last].isObject {
+            levels[last].members.append(Literal.Member(name: levels[last].name, value: value))
+        } else {
+            levels[last].elements.append(value)
+        }
+    }
+
+    package mutating func beginObject() { levels.append(Level(isObject: true)) }
+    package mutating func endObject() { put(.object(levels.removeLast().members)) }
+    package mutating func beginArray() { levels.append(Level(isObject: false)) }
+    package mutating func endArray() { put(.array(levels.removeLast().elements)) }
+    package mutating func key(_ name: Span<UInt8>) { levels[levels.count - 1].name = name.lossyString() }
+    package mutating func string(_ piece: Span<UInt8>, isLast: Bool) {
+        text.append(contentsOf: piece)
+        guard isLast else { return }
+        put(.string(String(decoding: text, as: UTF8.self)))
+        text.removeAll(keepingCapacity: true)
+    }
+    package mutating func number(_ text: Span<UInt8>) { put(.number(text.lossyString())) }
+    package mutating func bool(_ value: Bool) { put(.bool(value)) }
+    package mutating func null() { put(.null) }
+    package mutating func beginFile(_ head: borrowing PartHead) {}
+    package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) { string(piece, isLast: isLast) }
 }
