@@ -38,20 +38,12 @@ package struct ValueTree: EventSink {
         nodes.append(node)
     }
 
-    package mutating func beginObject() {
-        open.append(nodes.count)
-        // Not by `begin`: the place that is open is the object's own by now.
-        add(Node(kind: .object))
-    }
+    package mutating func beginObject() { beginContainer(.object) }
+    package mutating func beginArray() { beginContainer(.array) }
 
-    package mutating func beginArray() {
-        open.append(nodes.count)
-        add(Node(kind: .array))
-    }
-
-    private mutating func add(_ node: Node) {
-        if open.count > 1 { nodes[open[open.count - 2]].children.append(nodes.count) }
-        nodes.append(node)
+    private mutating func beginContainer(_ kind: Kind) {
+        begin(Node(kind: kind))
+        open.append(nodes.count - 1)
     }
 
     package mutating func endObject() { open.removeLast() }
@@ -101,24 +93,10 @@ package enum AnswerValues {
         do throws(ConversionError) {
             if encoding == .json { return try readJSON(content) }
             let conversion = try Conversion.make(plan: plan, contentType: type)
-            var json = OutputBuffer()
-            var at = 0
-            while at < content.count {
-                at += try conversion.feed(content.extracting(at..<content.count))
-                take(conversion, &json)
-            }
-            while try !conversion.finish() { take(conversion, &json) }
-            take(conversion, &json)
+            let json = try conversion.convert(content.copied()) + conversion.convertEnd()
             return try readJSON(json.span)
         } catch {
             return error.kind == .limit ? .tooLong : .unreadable
-        }
-    }
-
-    private static func take(_ conversion: Conversion, _ json: inout OutputBuffer) {
-        conversion.withOutput { output in
-            json.append(output.span)
-            output.removeAll()
         }
     }
 

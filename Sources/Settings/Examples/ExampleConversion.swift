@@ -12,22 +12,8 @@ enum ExampleConversion {
         _ plan: ConversionPlan, _ body: [UInt8], type: String, sources: [[UInt8]] = []
     ) throws(ConversionError) -> Output {
         // What becomes of a picture doesn't show in an example.
-        let conversion = try Conversion.make(
-            plan: plan.passingFiles, contentType: Array(type.utf8).span, sources: sources)
-        var bytes: [UInt8] = []
-        func take() {
-            conversion.withOutput { buffer in
-                bytes.append(contentsOf: buffer.span)
-                buffer.removeAll()
-            }
-        }
-        var fed = 0
-        while fed < body.count {
-            fed += try conversion.feed(body.span.extracting(fed..<body.count))
-            take()
-        }
-        while try !conversion.finish() { take() }
-        take()
+        let conversion = try Conversion.make(plan: plan.passingFiles, contentType: type, sources: sources)
+        let bytes = try conversion.convert(body) + conversion.convertEnd()
         return Output(bytes: bytes, type: String(decoding: conversion.contentType, as: UTF8.self))
     }
 

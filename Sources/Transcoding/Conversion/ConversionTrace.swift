@@ -84,10 +84,7 @@ public struct ConversionTrace: Hashable, Sendable {
         var outgrew = false
         var announced: Int?
         func take() throws(ConversionError) {
-            conversion.withOutput { buffer in
-                output.append(contentsOf: buffer.span)
-                buffer.removeAll()
-            }
+            output += conversion.takeOutput()
             if let bound, output.count > bound.output { throw bound.refusal("its output", of: bound.output) }
         }
         var fed = 0
