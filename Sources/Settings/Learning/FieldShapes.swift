@@ -123,8 +123,8 @@ struct ValueLook {
         isInteger = number == .integer
         isBoolean = text == Array("true".utf8) || text == Array("false".utf8)
         if let first = text.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
-            var sink = NothingSink()
-            isJSON = (try? sink.take(json: text)) != nil
+            var document = LiteralBuilder()
+            isJSON = (try? document.take(json: text)) != nil
         }
         kind = isBoolean ? "boolean" : isInteger ? "integer" : isNumber ? "number" : isJSON ? "json" : "string"
     }
@@ -217,22 +217,6 @@ struct DocumentShapeSink: EventSink {
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if isLast { put("string") }
     }
-}
-
-/// Takes a document and keeps nothing of it.
-private struct NothingSink: EventSink {
-    var isFull: Bool { false }
-    mutating func beginObject() throws(ConversionError) {}
-    mutating func endObject() throws(ConversionError) {}
-    mutating func beginArray() throws(ConversionError) {}
-    mutating func endArray() throws(ConversionError) {}
-    mutating func key(_ name: Span<UInt8>) throws(ConversionError) {}
-    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
-    mutating func number(_ text: Span<UInt8>) throws(ConversionError) {}
-    mutating func bool(_ value: Bool) throws(ConversionError) {}
-    mutating func null() throws(ConversionError) {}
-    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {}
-    mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
 }
 
 extension String {
