@@ -158,10 +158,10 @@ public struct SettingsFile: Sendable {
         context.level = .file
         file.isRoot = true
         if let node = file.required("version", example: "1") { _ = context.word(node, "\"version\"", among: ["1"]) }
-        let listen = ListenReader(context).read(file)
+        let listen = ListenReader(context: context).read(file)
         let workers = Self.workers(file)
-        let log = AccessLogReader(context).read(file)
-        let tracing = TracingReader(context).read(file)
+        let log = AccessLogReader(context: context).read(file)
+        let tracing = TracingReader(context: context).read(file)
         let client = ClientTimeoutSettings(file.part("timeouts"), grace: .seconds(25))
         var limits = LimitSettings(response: Route.standardResponseLimit)
         var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
@@ -180,18 +180,18 @@ public struct SettingsFile: Sendable {
         let forwards = listen.addresses.contains { listen.listeners[$0]?.service.forwards ?? true }
         let upstreamsNode =
             forwards ? file.required("upstreams", example: "{app: 127.0.0.1:3000}") : file.take("upstreams")
-        let upstreams = upstreamsNode.map { UpstreamReader(context).read($0) }
-        let forwarding = ForwardingSettingsReader(context).read(file)
-        let admission = AdmissionReader(context).read(file)
-        let memory = MemoryReader(context).read(file)
+        let upstreams = upstreamsNode.map { UpstreamReader(context: context).read($0) }
+        let forwarding = ForwardingSettingsReader(context: context).read(file)
+        let admission = AdmissionReader(context: context).read(file)
+        let memory = MemoryReader(context: context).read(file)
         let images = Self.images(file, context)
         let http2 = Self.http2(file)
-        let lifecycle = LifecycleReader(context).read(file, grace: client.graceBound)
+        let lifecycle = LifecycleReader(context: context).read(file, grace: client.graceBound)
         // Sockets that share with other processes share with each other.
         for (position, address, earlier) in lifecycle.reusePort ? [] : listen.overlaps {
             context.report(position, AddressFault.overlap(address, earlier).reason)
         }
-        let admin = AdminReader(context).read(file, listen: listen.addresses)
+        let admin = AdminReader(context: context).read(file, listen: listen.addresses)
         effective = context.takeEffective()
         context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }
         let reader = RouteReader(
@@ -201,7 +201,7 @@ public struct SettingsFile: Sendable {
         let adminLine = effective.first { $0.key == "admin" }?.origin
         let routesNode = file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]")
         let routes = routesNode.map(reader.read) ?? []
-        AccessLogReader(context).refuseCredentials(log)
+        AccessLogReader(context: context).refuseCredentials(log)
         file.refuse("tls", "belongs to an address: write listen: {address: 0.0.0.0:8443, tls: {…}}")
         file.finish()
         // The longest first: one may be a part of another, of which the rest would stay.
@@ -246,7 +246,7 @@ public struct SettingsFile: Sendable {
         defaults.isRoot = true
         limits.read(defaults.part("limits"))
         timeouts.read(defaults.part("timeouts"))
-        RouteOptionsReader(context).read(defaults, into: &options)
+        RouteOptionsReader(context: context).read(defaults, into: &options)
         RateLimitReader(context, variables: nil, isDefault: true).read(defaults, into: &options.rateLimit)
         HeaderRulesReader(context, variables: nil, isDefault: true).read(defaults, into: &options.headers)
         defaults.finish()

@@ -4,10 +4,6 @@ internal import Transcoding
 struct ConversionReader {
     let context: ReadingContext
 
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
-
     /// The options of one side and the encodings each is for.
     typealias OptionTable = [(name: String, encodings: Set<BodyEncoding>)]
 
@@ -120,7 +116,7 @@ struct ConversionReader {
         if !inputs.isDisjoint(with: Self.propertyLists) {
             options.word("non_finite", into: &plan.propertyListDecoding.nonFiniteReals)
         }
-        if inputs.contains(.xml) { XMLOptionReader(context).input(options, &plan.xmlDecoding) }
+        if inputs.contains(.xml) { XMLOptionReader(context: context).input(options, &plan.xmlDecoding) }
         if !inputs.isDisjoint(with: Self.wholeFormats) { plan.inputField = field(options) }
         if !inputs.isDisjoint(with: Self.structuredFormats) { readDocument(options, &plan) }
         let hasFiles = inputs.contains(where: \.hasFiles)
@@ -128,7 +124,7 @@ struct ConversionReader {
         options.offer(
             "files", policies.isEmpty ? nil : policies.map(\.rawValue),
             standard: hasFiles ? plan.fieldDecoding.files.rawValue : nil)
-        if let policy = FileRuleReader(context).read(options, policies, "the \(side.encoding) input", &plan) {
+        if let policy = FileRuleReader(context: context).read(options, policies, "the \(side.encoding) input", &plan) {
             plan.fieldDecoding.files = policy
         }
         options.finish()
@@ -159,7 +155,7 @@ struct ConversionReader {
             fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
         }
         if Self.propertyLists.contains(output) { readPropertyList(options, &plan) }
-        if output == .xml { XMLOptionReader(context).output(options, &plan.xmlEncoding) }
+        if output == .xml { XMLOptionReader(context: context).output(options, &plan.xmlEncoding) }
         if Self.wholeFormats.contains(output) { plan.outputField = field(options) }
         options.word("booleans", into: &fields.booleans)
         if !Self.wholeFormats.contains(output) {
@@ -178,7 +174,7 @@ struct ConversionReader {
             }
         }
         options.offer("files", policies.map(\.rawValue), standard: output.hasFiles ? fields.files.rawValue : nil)
-        if let policy = FileRuleReader(context).read(options, policies, "\(side.encoding) output", &plan) {
+        if let policy = FileRuleReader(context: context).read(options, policies, "\(side.encoding) output", &plan) {
             plan.fieldEncoding.files = policy
         }
         options.finish()

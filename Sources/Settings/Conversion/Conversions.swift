@@ -7,7 +7,7 @@ public enum Conversions {
         let context = ReadingContext(text, environment: .process(folder: ""))
         let node = SettingsNode(position: .init(line: 1, column: 1), content: .scalar(text, isPlain: true))
         let sides = ConversionExpression(node, text, context).read()
-        let plan = sides.flatMap { ConversionReader(context).plan(decode: $0.decode, encode: $0.encode) }
+        let plan = sides.flatMap { ConversionReader(context: context).plan(decode: $0.decode, encode: $0.encode) }
         if let plan, context.mistakes.isEmpty { context.check(plan, at: node.position) }
         guard let plan, context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
         return plan

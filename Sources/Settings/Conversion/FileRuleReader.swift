@@ -4,11 +4,7 @@ internal import Transcoding
 
 /// Reads `files`: one word for all files of a side, or a mapping of fields to what becomes of each.
 struct FileRuleReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Appends the rules to the plan and gives the policy for all other files where one is written. `policies` are the
     /// words that fit the side.
@@ -109,7 +105,8 @@ struct FileRuleReader {
         let types = section.take("types").flatMap(mediaTypes) ?? []
         var image: ImageRule?
         if let node = section.take("image") {
-            image = ImageRuleReader(context).read(node, of: what, path: "\(side).files.\(member.key).image", plan)
+            image = ImageRuleReader(context: context).read(
+                node, of: what, path: "\(side).files.\(member.key).image", plan)
             if policy == .drop || policy == .reject {
                 context.report(node.position, "\(what) has an \"image\" and goes nowhere")
             }

@@ -3,16 +3,12 @@ internal import Transcoding
 
 /// Reads `image`, what a file that is a picture becomes: `{max: 1080, quality: 50, format: jpeg}`.
 struct ImageRuleReader {
-    private let context: ReadingContext
+    let context: ReadingContext
     /// Pixels of a side, at most: what PNG can have.
     private static let longestSide = 1...Int(Int32.max)
     private static let pixelUnits: [(unit: String, factor: Int)] = [
         ("k", 1000), ("M", 1_000_000), ("G", 1_000_000_000),
     ]
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
 
     /// - Parameters:
     ///   - what: names the file in messages.

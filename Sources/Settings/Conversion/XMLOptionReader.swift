@@ -11,11 +11,7 @@ struct XMLOptionReader {
         "names", "mixed",
     ]
 
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     func input(_ options: SectionReader, _ xml: inout XML.DecodingOptions) {
         xml.attributePrefix = text("attribute_prefix", options, standard: xml.attributePrefix)

@@ -2,11 +2,7 @@ internal import Proxy
 
 /// Reads `access_log`: a place, or a mapping that says also what a line looks like.
 struct AccessLogReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// A field that is to be logged, and where it is named.
     fileprivate struct LoggedName {

@@ -3,11 +3,7 @@ internal import Proxy
 
 /// Reads the port for operators and what the proxy says of itself, at the top of the file: `admin` and `log`.
 struct AdminReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes what the top of the file says. Clients connect to `listen`, which can't be a port for operators as well.
     func read(_ section: SectionReader, listen: [ListenAddress]) -> AdminSettings {

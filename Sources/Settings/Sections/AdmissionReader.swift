@@ -2,11 +2,7 @@ internal import Proxy
 
 /// Reads how much is taken at once, at the top of the file: `limits`, `connections` and `requests`.
 struct AdmissionReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes what the top of the file says.
     func read(_ file: SectionReader) -> AdmissionSettings {

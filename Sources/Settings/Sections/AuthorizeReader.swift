@@ -5,11 +5,7 @@ internal import Signatures
 
 /// Reads `authorize` of a route: the credentials that let a request in.
 struct AuthorizeReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes `authorize` of a route; nil where it isn't there, or is wrong.
     func read(_ route: SectionReader) -> RequestAuthorization? {

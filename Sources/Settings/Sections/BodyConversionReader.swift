@@ -47,7 +47,7 @@ struct BodyConversionReader {
         guard let text = context.text(node, what),
             let sides = ConversionExpression(node, text, path: path, context).read()
         else { return nil }
-        return ConversionReader(context).plan(decode: sides.decode, encode: sides.encode)
+        return ConversionReader(context: context).plan(decode: sides.decode, encode: sides.encode)
     }
 
     /// Takes the keys of the long form and leaves the others.
@@ -60,7 +60,7 @@ struct BodyConversionReader {
             ConversionSide($0, "encode", path: "\(path).encode", context)
         }
         var plan: ConversionPlan?
-        if let decode, let encode { plan = ConversionReader(context).plan(decode: decode, encode: encode) }
+        if let decode, let encode { plan = ConversionReader(context: context).plan(decode: decode, encode: encode) }
         readFields(section, &plan)
         return plan
     }

@@ -5,11 +5,7 @@ internal import Proxy
 
 /// Reads what a route says of heads, in the route or in "defaults".
 struct ForwardingReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes what `section` says and keeps the rest of `options`.
     func read(_ section: SectionReader, into options: inout ForwardingOptions) {

@@ -15,11 +15,7 @@ struct ForwardingSettingsReader {
         case reject, pass
     }
 
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes what the top of the file says.
     func read(_ section: SectionReader) -> ForwardingSettings {

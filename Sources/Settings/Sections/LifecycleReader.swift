@@ -2,11 +2,7 @@ internal import Proxy
 
 /// Reads what concerns the life of the process, at the top of the file.
 struct LifecycleReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes what the top of the file says. Whatever is still there when `grace` is over is cut: an idle connection isn't kept for longer.
     func read(_ section: SectionReader, grace: SectionReader.Bound<Duration>?) -> LifecycleSettings {

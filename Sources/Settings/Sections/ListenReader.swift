@@ -11,11 +11,7 @@ struct Listening {
 
 /// Reads `listen`: an address, a mapping with an address and TLS, or a list of them.
 struct ListenReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     func read(_ file: SectionReader) -> Listening {
         var listening = Listening()

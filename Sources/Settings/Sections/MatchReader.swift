@@ -3,11 +3,7 @@ internal import Proxy
 
 /// Reads `match`: a path, or a mapping of conditions.
 struct MatchReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Nil when a part of it could not be read.
     func read(_ node: SettingsNode) -> RouteMatch? {

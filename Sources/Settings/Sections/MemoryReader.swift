@@ -2,13 +2,9 @@ internal import Proxy
 
 /// Reads the budgets of memory and disk, at the top of the file.
 struct MemoryReader {
-    private let context: ReadingContext
+    let context: ReadingContext
     /// Bytes that a budget has at least: room for one body and a little.
     private static let leastBudget = 1024 * 1024
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
 
     /// Takes what the top of the file says.
     func read(_ section: SectionReader) -> MemorySettings {

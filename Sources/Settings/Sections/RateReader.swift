@@ -3,11 +3,7 @@ internal import Proxy
 
 /// Reads what a route says of the speed of bodies, in the route or in "defaults": `rate`, at most, and `min_rate`, at least.
 struct RateReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes what `section` says and keeps the rest of `options`.
     func read(_ section: SectionReader, into options: inout RateOptions) {

@@ -3,11 +3,7 @@ internal import Proxy
 
 /// Reads what a route says of retries, in the route or in "defaults".
 struct RetryReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Statuses that a server may have answered with without having done anything for good.
     private static let statuses = 500...504

@@ -85,7 +85,7 @@ struct RouteReader {
         defer { context.route = nil }
         let name = nameNode.flatMap { self.name($0, &names) }
         let matchNode = section.required("match", example: "/orders/*")
-        let match = matchNode.flatMap { MatchReader(context).read($0) }
+        let match = matchNode.flatMap { MatchReader(context: context).read($0) }
         let upstreamNode = forwards ? section.required("upstream", example: "app") : section.take("upstream")
         let upstream = upstreamNode.flatMap { self.upstream($0, section) }
         let values = RequestValueReader(context, variables: match?.path.variables)
@@ -101,19 +101,19 @@ struct RouteReader {
         let request = shadow.request
         let responses = ResponseRuleReader(context, variables: match?.path.variables).read(
             section, limits: limits.limits)
-        let verification = VerifyReader(context).read(section, limit: limits.signedLimit)
-        let authorization = AuthorizeReader(context).read(section)
-        let signing = SignReader(context).read(section, limit: limits.signedLimit)
+        let verification = VerifyReader(context: context).read(section, limit: limits.signedLimit)
+        let authorization = AuthorizeReader(context: context).read(section)
+        let signing = SignReader(context: context).read(section, limit: limits.signedLimit)
         let examples = section.take("examples")
         var options = options
         let compress = section.remaining.first { $0.key == "compress" }
         if let request, let responses { checkPlain(section, request, responses) }
-        RouteOptionsReader(context).read(section, into: &options)
+        RouteOptionsReader(context: context).read(section, into: &options)
         RateLimitReader(context, variables: match?.path.variables).read(section, into: &options.rateLimit)
         let headers = HeaderRulesReader(context, variables: match?.path.variables)
         headers.read(section, into: &options.headers)
         options.coding.limits = limits.codingLimits
-        if let responses { CodingReader(context).checkUse(compress, of: options.coding, responses: responses) }
+        if let responses { CodingReader(context: context).checkUse(compress, of: options.coding, responses: responses) }
         if let request, let responses {
             headers.checkUse(
                 of: options, request: request, responses: responses, route: nameNode?.position ?? section.position)

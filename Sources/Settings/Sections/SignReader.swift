@@ -3,11 +3,7 @@ internal import Signatures
 
 /// Reads `sign` of a route: how its requests are signed on their way to the upstream, in the words of `verify`.
 struct SignReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes `sign` of a route; nil where it isn't there, or is wrong.
     ///
@@ -18,7 +14,7 @@ struct SignReader {
             return nil
         }
         let failures = context.failures
-        let reader = VerifyReader(context)
+        let reader = VerifyReader(context: context)
         guard
             let (section, preset) = reader.open(
                 node, "sign", example: "one, as in standard-webhooks(secret: \"${env:SECRET}\")"),

@@ -4,16 +4,12 @@ internal import Proxy
 
 /// Reads `tracing`: where spans go, and of which requests there are any.
 struct TracingReader {
-    private let context: ReadingContext
+    let context: ReadingContext
 
     /// Fields that each request to the collector has anyway, or that are of its connection.
     private static let ownFields = [
         "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent",
     ]
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
 
     /// Takes what the top of the file says; nil where it says nothing, or `off`.
     func read(_ section: SectionReader) -> TracingSettings? {

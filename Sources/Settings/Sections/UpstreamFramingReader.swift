@@ -2,11 +2,7 @@ internal import Proxy
 
 /// Reads how an upstream wants bodies framed, and where they wait until their length is known.
 struct UpstreamFramingReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes `framing` and `spool` of the upstream that `section` describes.
     func read(_ section: SectionReader, into upstream: inout UpstreamSettings) {

@@ -3,11 +3,7 @@ internal import Proxy
 
 /// Reads `health` of an upstream.
 struct UpstreamHealthReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     func read(_ upstream: SectionReader, _ standard: UpstreamHealthSettings) -> UpstreamHealthSettings {
         var health = standard

@@ -2,11 +2,7 @@ internal import Proxy
 
 /// Reads `upstreams`.
 struct UpstreamReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// The upstreams, those that can't be read without an address; the names of all that are there, to check the routes
     /// against, and where they stand.
@@ -52,11 +48,11 @@ struct UpstreamReader {
         section.word("http", into: &upstream.version)
         connections(section, &upstream)
         section.word("balance", into: &upstream.balance)
-        upstream.health = UpstreamHealthReader(context).read(section, upstream.health)
+        upstream.health = UpstreamHealthReader(context: context).read(section, upstream.health)
         let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
-        upstream.tls = UpstreamTLSReader(context).read(
+        upstream.tls = UpstreamTLSReader(context: context).read(
             section, hasName: hasName, offersHTTP2: upstream.version == .http2)
-        UpstreamFramingReader(context).read(section, into: &upstream)
+        UpstreamFramingReader(context: context).read(section, into: &upstream)
         section.finish()
         return upstream
     }

@@ -4,11 +4,7 @@ internal import Proxy
 
 /// Reads `tls` of an upstream: `true`, `false` or a mapping.
 struct UpstreamTLSReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// - Parameters:
     ///   - hasName: whether every address of the upstream has a name or an address to check a certificate for.

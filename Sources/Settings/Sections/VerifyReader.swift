@@ -6,11 +6,7 @@ internal import Signatures
 
 /// Reads `verify` of a route: a sender's name with its secret, or how any other sender signs.
 struct VerifyReader {
-    private let context: ReadingContext
-
-    init(_ context: ReadingContext) {
-        self.context = context
-    }
+    let context: ReadingContext
 
     /// Takes `verify` of a route; nil where it isn't there, or is wrong.
     ///

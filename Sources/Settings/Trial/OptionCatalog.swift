@@ -89,7 +89,7 @@ public struct ConversionWord: Hashable, Sendable {
             ConversionSide(
                 encoding: name, position: .init(line: 1, column: 1), options: .absent(what, path: path, context))
         }
-        _ = ConversionReader(context).plan(
+        _ = ConversionReader(context: context).plan(
             decode: side(input, "the input", "request.decode"), encode: side(output, "the output", "request.encode"))
         return catalog.allowed
     }
