@@ -455,62 +455,6 @@ int32_t recast_sort_components(const struct recast_components *of, int32_t end) 
     return -1;
 }
 
-/* Whether a name may be that of a number, as Swift's `Int` reads it. */
-static inline bool may_be_number(const uint8_t *name, int32_t count) {
-    /* What is before or behind all signs and digits most often says it. */
-    if (*name > '9' || count == 0) return false;
-    const uint8_t first = count > 1 && (*name == '-' || *name == '+') ? name[1] : *name;
-    return first >= '0' && first <= '9';
-}
-
-/* Whether no two members of an object have one name; false of many, too. */
-static bool have_different_names(const struct recast_node *nodes, const uint8_t *pool, int32_t object) {
-    if (nodes[object].count > recast_few_nodes) return false;
-    for (int32_t node = nodes[object].first; node >= 0; node = nodes[node].next) {
-        const int32_t count = nodes[node].name_count;
-        const uint8_t *const name = pool + nodes[node].name_start;
-        for (int32_t other = nodes[node].next; other >= 0; other = nodes[other].next) {
-            if (nodes[other].name_count == count && memcmp(pool + nodes[other].name_start, name, (size_t)count) == 0) return false;
-        }
-    }
-    return true;
-}
-
-bool recast_stands_for_itself(const struct recast_node *nodes, const uint8_t *pool, int32_t count, bool are_different,
-                              size_t longest_name) {
-    if (count == 0 || nodes->kind != recast_node_object || nodes->parent >= 0 || nodes->is_spliced) return false;
-    /* The innermost container of which more may come, the bytes of the names down to it, and the children of all so far. */
-    int32_t open = 0, children = nodes->count;
-    size_t length = 0;
-    bool hold_names = true;
-    if (!are_different && !have_different_names(nodes, pool, 0)) return false;
-    const struct recast_node *record = nodes + 1;
-    for (int32_t node = 1; node < count; node++, record++) {
-        while (open != record->parent) {
-            if (open <= 0) return false;
-            const struct recast_node *const closed = nodes + open;
-            open = closed->parent;
-            hold_names = has_names(nodes + open);
-            if (hold_names) length -= (size_t)closed->name_count;
-        }
-        size_t deeper = length;
-        if (hold_names) {
-            deeper += (size_t)record->name_count;
-            if (deeper > longest_name || may_be_number(pool + record->name_start, record->name_count)) return false;
-        }
-        if (record->is_spliced) return false;
-        if (!is_container(record)) continue;
-        if (record->count == 0) return false;
-        open = node;
-        children += record->count;
-        length = deeper;
-        hold_names = has_names(record);
-        if (hold_names && !are_different && !have_different_names(nodes, pool, open)) return false;
-    }
-    /* None was taken out. */
-    return children == count - 1;
-}
-
 #if defined(__x86_64__)
 #undef INLINED
 #include "blocks.h"

@@ -334,13 +334,6 @@ struct recast_components {
    and by that, or there is no room for so many. */
 int32_t recast_sort_components(const struct recast_components *of, int32_t end);
 
-/* Whether all of the `count` nodes stand below the first one, an object, each where its place among them says, none of its
-   containers but itself is empty, none was passed over, no name can be that of a number or, unless `are_different`, is there
-   twice in one object, and those down to a node have at most so many bytes together. May say false where it can't tell, as of
-   names in large objects. */
-bool recast_stands_for_itself(const struct recast_node *nodes, const uint8_t *pool, int32_t count, bool are_different,
-                              size_t longest_name);
-
 /* An open object or array whose fields are written. The first one was open before. */
 struct recast_held_level {
     /* Where what stands before the names of its members ends in the prefix. */

@@ -299,15 +299,6 @@ extension Tree {
     fileprivate mutating func standsForItself(keyLimit: Int) -> Bool {
         guard root != Tree.none, kind(root) == .object else { return false }
         if hasDistinctNames, !notes.mayMove, notes.areShort(keyLimit) { return true }
-        if isLaidOutAsInC, root == 0 {
-            bytes.reserve(Self.overhang)
-            let (count, areDifferent) = (Int32(records.count), hasDistinctNames)
-            // SAFETY: there are so many nodes.
-            let isSure = unsafe withNodes { nodes, pool in
-                unsafe recast_stands_for_itself(nodes, pool, count, areDifferent, keyLimit)
-            }
-            if isSure { return true }
-        }
         // The bytes of the names down to each node; a node is made after its parent.
         scratch.removeAll(keepingCapacity: true)
         for index in records.indices {
