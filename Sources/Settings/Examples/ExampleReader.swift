@@ -7,16 +7,10 @@ struct ExampleReader {
     private static let inputs = ["in", "in_fields"]
     private static let outputs = ["out", "out_fields", "out_text", "error"]
 
-    private let context: ReadingContext
-    private let route: Route
+    let context: ReadingContext
+    let route: Route
     /// Whether nothing of the route that a body goes through is a placeholder.
-    private let isKnown: Bool
-
-    init(_ context: ReadingContext, route: Route, isKnown: Bool) {
-        self.context = context
-        self.isKnown = isKnown
-        self.route = route
-    }
+    let isKnown: Bool
 
     func read(_ node: SettingsNode) -> [RouteExample] {
         guard let plan = route.conversion?.plan else {
@@ -117,10 +111,13 @@ struct ExampleReader {
             context.report(node.position, "a raw body is a text")
             return nil
         }
-        return FieldMapReader(context, values: RequestValueReader(context, variables: nil), path: "examples").literal(
-            node
-        )
-        .map(RouteExample.Input.document)
+        return literal(node).map(RouteExample.Input.document)
+    }
+
+    /// A value, as a map has it.
+    private func literal(_ node: SettingsNode) -> Literal? {
+        let values = RequestValueReader(context, variables: nil)
+        return FieldMapReader(context: context, values: values, path: "examples").literal(node)
     }
 
     /// A list of `name=value`.
@@ -173,9 +170,7 @@ struct ExampleReader {
                 context.report(node.position, "a raw body has no structure: write \"out_text\"")
                 return nil
             }
-            return FieldMapReader(context, values: RequestValueReader(context, variables: nil), path: "examples")
-                .literal(node)
-                .map(RouteExample.Expectation.document)
+            return literal(node).map(RouteExample.Expectation.document)
         }
     }
 }

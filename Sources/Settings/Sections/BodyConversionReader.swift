@@ -79,7 +79,7 @@ struct BodyConversionReader {
 
     /// Takes `map`, `fields` and `blanks`, which say what happens between the two sides.
     func readFields(_ section: SectionReader, _ plan: inout ConversionPlan?) {
-        let fields = FieldMapReader(context, values: values, path: path)
+        let fields = FieldMapReader(context: context, values: values, path: path)
         if let node = section.take("map") { plan?.map = fields.map(node) }
         let types = section.take("fields")
         if let types { plan?.types = fields.types(types) }

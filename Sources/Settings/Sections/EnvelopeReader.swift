@@ -4,14 +4,9 @@ internal import Transcoding
 
 /// Reads `status_from` and `problem` of a response rule: what is made of the envelope that a service answers with.
 struct EnvelopeReader {
-    private let context: ReadingContext
+    let context: ReadingContext
     /// Leads to the rule, for the effective values.
-    private let path: String
-
-    init(_ context: ReadingContext, path: String) {
-        self.context = context
-        self.path = path
-    }
+    let path: String
 
     // MARK: status_from: errcode | {path, map, default, look, as}
 

@@ -4,16 +4,10 @@ internal import Transcoding
 
 /// Reads `map` and `fields` of a conversion.
 struct FieldMapReader {
-    private let context: ReadingContext
-    private let values: RequestValueReader
+    let context: ReadingContext
+    let values: RequestValueReader
     /// Leads to the conversion: `request`.
-    private let path: String
-
-    init(_ context: ReadingContext, values: RequestValueReader, path: String) {
-        self.context = context
-        self.values = values
-        self.path = path
-    }
+    let path: String
 
     func map(_ node: SettingsNode) -> FieldMap {
         var map = FieldMap()

@@ -4,13 +4,8 @@ internal import Transcoding
 
 /// Reads what a route does with request bodies: `request: form -> json`, or the long form.
 struct RequestRuleReader {
-    private let context: ReadingContext
-    private let values: RequestValueReader
-
-    init(_ context: ReadingContext, values: RequestValueReader) {
-        self.context = context
-        self.values = values
-    }
+    let context: ReadingContext
+    let values: RequestValueReader
 
     /// `route` holds `request` and `on_other_type`. Nil when something can't be read.
     func read(_ route: SectionReader, limits: Limits) -> RequestRule? {

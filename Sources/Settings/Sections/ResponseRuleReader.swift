@@ -4,18 +4,13 @@ internal import Transcoding
 
 /// Reads what a route does with responses: `response: xml -> json`, one rule, or a list of rules.
 struct ResponseRuleReader {
-    private let context: ReadingContext
+    let context: ReadingContext
     /// The variables of the route's path.
-    private let variables: [String?]?
+    let variables: [String?]?
 
     private static let example = "convert: json -> form"
     /// The keys of the two ways to write a conversion.
     private static let conversionKeys = ["decode", "map", "fields", "blanks", "encode", "accept", "on_other_type"]
-
-    init(_ context: ReadingContext, variables: [String?]?) {
-        self.context = context
-        self.variables = variables
-    }
 
     /// `route` holds `response`. Nil when something can't be read.
     func read(_ route: SectionReader, limits: Limits) -> [ResponseRule]? {
@@ -59,7 +54,7 @@ struct ResponseRuleReader {
         var condition: ResponseCondition? = ResponseCondition()
         if let when { condition = ResponseConditionReader(context).condition(when, path: "\(path).when") }
         let failures = context.failures
-        let envelope = EnvelopeReader(context, path: path)
+        let envelope = EnvelopeReader(context: context, path: path)
         let status = section.take("status_from").flatMap(envelope.status)
         let problem = section.take("problem").flatMap(envelope.problem)
         guard context.failures == failures else {

@@ -4,13 +4,8 @@ internal import Proxy
 
 /// Reads `rewrite`: a path, or a path and parameters of the query.
 struct RewriteReader {
-    private let context: ReadingContext
-    private let values: RequestValueReader
-
-    init(_ context: ReadingContext, values: RequestValueReader) {
-        self.context = context
-        self.values = values
-    }
+    let context: ReadingContext
+    let values: RequestValueReader
 
     func read(_ node: SettingsNode) -> Rewrite? {
         if case .scalar = node.content {

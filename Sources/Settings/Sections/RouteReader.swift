@@ -89,17 +89,17 @@ struct RouteReader {
         let upstreamNode = forwards ? section.required("upstream", example: "app") : section.take("upstream")
         let upstream = upstreamNode.flatMap { self.upstream($0, section) }
         let values = RequestValueReader(context, variables: match?.path.variables)
-        let rewrite = section.take("rewrite").flatMap { RewriteReader(context, values: values).read($0) }
+        let rewrite = section.take("rewrite").flatMap { RewriteReader(context: context, values: values).read($0) }
         var limits = limits
         limits.read(section.part("limits"))
         var timeouts = timeouts
         timeouts.read(section.part("timeouts"))
-        let written = RequestRuleReader(context, values: values).read(section, limits: limits.limits)
-        let shadow = ShadowReader(context, upstreams: upstreamSettings, values: values).read(
+        let written = RequestRuleReader(context: context, values: values).read(section, limits: limits.limits)
+        let shadow = ShadowReader(context: context, upstreams: upstreamSettings, values: values).read(
             section, request: written, upstream: upstream, lacksUpstream: !forwards && upstreamNode == nil,
             limits: limits.limits)
         let request = shadow.request
-        let responses = ResponseRuleReader(context, variables: match?.path.variables).read(
+        let responses = ResponseRuleReader(context: context, variables: match?.path.variables).read(
             section, limits: limits.limits)
         let verification = VerifyReader(context: context).read(section, limit: limits.signedLimit)
         let authorization = AuthorizeReader(context: context).read(section)
@@ -133,9 +133,10 @@ struct RouteReader {
         let judged = ["match", "request", "limits", "on_other_type", "shadow"]
         let isKnown =
             areLimitsKnown && !members.contains { judged.contains($0.key) && context.isUnresolved($0.value) }
+        let reader = ExampleReader(context: context, route: route.converting, isKnown: isKnown)
         return Entry(
             route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
-            examples: examples.map(ExampleReader(context, route: route.converting, isKnown: isKnown).read) ?? [])
+            examples: examples.map(reader.read) ?? [])
     }
 
     /// Reports a path with segments that requests never have, by what "paths" says.

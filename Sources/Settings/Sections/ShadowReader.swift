@@ -11,21 +11,15 @@ struct ShadowReader {
         var trial: RequestConversion?
     }
 
-    private let context: ReadingContext
-    private let upstreams: [UpstreamSettings]
-    private let values: RequestValueReader
+    let context: ReadingContext
+    let upstreams: [UpstreamSettings]
+    let values: RequestValueReader
 
     /// Bytes of a copy's content at least and at most.
     private static let buffer = 1024...(4 << 20)
     private static let mostIgnored = 64
     /// Keys that only copies for an upstream have.
     private static let upstreamKeys = ["compare", "ignore", "in_flight", "timeout"]
-
-    init(_ context: ReadingContext, upstreams: [UpstreamSettings], values: RequestValueReader) {
-        self.context = context
-        self.upstreams = upstreams
-        self.values = values
-    }
 
     /// - Parameters:
     ///   - request: what the route's `request` says; nil where that can't be read.
