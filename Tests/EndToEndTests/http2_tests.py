@@ -19,6 +19,11 @@ ROUTES = """
   - { name: back, match: /back, upstream: app, response: json -> form }
   - { name: small, match: /small, upstream: app, limits: { body: 1KiB }, request: form -> json }
   - { name: trailing, match: /trailing, upstream: app, trailers: [X-Sum, X-Other] }
+  - name: enveloped
+    match: /enveloped
+    upstream: app
+    trailers: [X-Sum, ETag, Content-Digest, Digest]
+    response: { status_from: { path: code, map: { 0: 200, 1: 401 } }, problem: true }
   - { name: waiting, match: /waiting, upstream: app, expect_continue: forward }
   - { name: impatient, match: /impatient, upstream: app, expect_continue: forward, timeouts: { first_byte: 300ms } }
   - { name: plain, match: "/plain*", upstream: app }
@@ -567,6 +572,33 @@ class ExchangeTests(HTTP2TestCase):
             for target, fields in (("/trailing", []), ("/plain", [("te", "trailers")])):
                 response = client.exchange(path=target, fields=fields)
                 self.assertEqual((bytes(response.body), response.trailers), (b"abc", None))
+
+    def test_trailers_that_tell_of_other_bytes_stay_behind(self):
+        def script(exchange):
+            exchange.read_body()
+            code = exchange.received.fields.get("x-code").encode()
+            exchange.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\na\r\n{"code":' + code
+                          + b'}\r\n0\r\nX-Sum: 1\r\nETag: "a"\r\nDigest: sha-256=AAAA\r\nContent-Digest: sha-256=:AAAA:\r\n\r\n')
+
+        self.upstream.script = script
+        with self.http2() as client:
+            for code, status, names in (("0", 200, ["x-sum", "etag", "digest", "content-digest"]), ("1", 401, ["x-sum"])):
+                response = client.exchange(path="/enveloped", fields=[("te", "trailers"), ("x-code", code)])
+                self.assertEqual((response.status, [name for name, _ in response.trailers]), (status, names))
+
+    def test_head_of_a_status_without_content_has_no_length(self):
+        def script(exchange):
+            exchange.read_body()
+            exchange.send(f"HTTP/1.1 {exchange.received.fields.get('x-status')} A\r\nContent-Length: 17\r\n\r\n")
+
+        self.upstream.script = script
+        with self.http2() as client:
+            for status, length in ((200, ["17"]), (204, []), (205, []), (304, ["17"])):
+                fields = [("x-status", str(status))]
+                response = client.exchange("HEAD", "/plain", fields=fields)
+                self.assertEqual((response.status, response.fields.all("content-length")), (status, length))
+                response = self.send("HEAD", "/plain", fields=[f"X-Status: {status}"])
+                self.assertEqual((response.status, response.fields.all("content-length")), (status, length))
 
     def test_te_goes_no_further(self):
         with self.http2() as client:

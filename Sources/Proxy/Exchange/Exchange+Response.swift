@@ -71,12 +71,17 @@ extension Exchange {
             coding = startCompression(compression, head, length: &length, changes: &changes)
         }
         record.responseCoding = coding
+        record.hasOtherBytes = changes.contains(.otherBytes)
         record.status = status ?? head.status
         let endsByClose = length == .unknown && !request.capabilities.contains(.unsizedBodies)
         try handle(
             .responseBegan(untilClose: endsByClose, mayPersist: !worker.isDraining && worker.pressure == 0))
         if isCall { downstream?.expectNothing() }
-        if length == .none, request.methodKind == .head, !changes.contains(.otherBytes) { length = .asReceived }
+        // A status without content has no length either (docs/rules.md F9).
+        let hasLength = head.status != 204 && head.status != 205
+        if length == .none, request.methodKind == .head, hasLength, !changes.contains(.otherBytes) {
+            length = .asReceived
+        }
         let hasTrailers = length == .unknown && !endsByClose && passesResponseTrailers
         let outer = route?.forwarding.returnsAddresses == true ? snapshot?.forwarding.outerAddresses[route!.index] : nil
         downstream?.begin(
@@ -123,7 +128,7 @@ extension Exchange {
 
     /// Names of the trailer fields that pass behind the response's content; nil: all.
     private func responseTrailerNames(of route: Route) -> [[UInt8]]? {
-        record.responseCoding == nil ? trailerNames(of: route) : route.forwarding.trailersOfCoded
+        record.hasOtherBytes ? route.forwarding.trailersOfCoded : trailerNames(of: route)
     }
 
     // MARK: Content

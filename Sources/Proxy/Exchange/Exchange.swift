@@ -715,6 +715,8 @@ struct ExchangeRecord {
     /// What was undone of the request's body, and applied to the response's; of two codings the last one.
     var coding: Coding?
     var responseCoding: Coding?
+    /// Whether the client gets other bytes than the upstream sent: what tells of those, in trailers too, doesn't hold.
+    var hasOtherBytes = false
     /// What header rules did to the head that went upstream, and to the response's.
     var headers = HeaderEditCount()
     /// What came of the verification, on routes that take one sender's requests alone.
