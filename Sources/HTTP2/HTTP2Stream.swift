@@ -293,6 +293,7 @@ public final class HTTP2Stream {
             session.spares.buffers.enlarge(&output, for: content.count)
         }
         output.append(content)
+        session.queuedCount += content.count
         if output.count > Self.highWatermark { state.isAboveHighWatermark = true }
         resumeOutput()
         return !state.isAboveHighWatermark
@@ -336,6 +337,7 @@ public final class HTTP2Stream {
         state.taken += UInt64(count)
         frame.append(output.span.extracting(0..<count))
         output.drop(count)
+        session?.queuedCount -= count
         let tellsEmpty = state.wantsEmpty && output.isEmpty
         guard tellsEmpty || state.isAboveHighWatermark && output.count <= Self.lowWatermark else { return }
         if tellsEmpty { state.wantsEmpty = false }
@@ -372,6 +374,7 @@ public final class HTTP2Stream {
     internal func close(_ code: HTTP2ErrorCode) {
         let isWhole = state.isEndSent && (state.hasEnded || state.resetsWhenSent)
         let code = code == .noError && !isWhole ? .cancel : code
+        session?.queuedCount -= output.count
         session = nil
         // A message that came whole is not to be lost: a response, whatever the server says behind it (RFC 9113 §8.1), and a request that
         // was answered before all of it was taken.

@@ -7,7 +7,10 @@ import random
 import threading
 import unittest
 
+from admin import Admin, admin_port
 from harness import DEADLINE, FORM, JSON, SANITIZED, Client, Closed, ProxyTestCase, Recast, Upstream
+from http2_client import HTTP2Client
+from lifecycle_support import wait_until
 
 MIB = 1 << 20
 SIZE = 200 * MIB
@@ -297,3 +300,53 @@ class HeldDocumentsTests(unittest.TestCase):
             return client.response().status
         except (Closed, OSError):
             return 503  # who goes on to send to a connection that is closed may lose the answer
+
+
+@unittest.skipIf(SANITIZED, "what sanitizers keep is more than what is bounded")
+class StalledStreamsTests(unittest.TestCase):
+    """Clients of HTTP/2 that ask on all of their streams, and open no window: what their answers take is counted, and bounded."""
+
+    BUDGET, BATCH = 8 * MIB, 50
+    ROUTES = """
+  - { name: converted, match: /converted, upstream: app, response: "json -> json" }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+    def test_answers_that_wait_are_counted_until_they_are_taken(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        document = b"[" + b",".join(b'"%s"' % (b"x" * 990) for _ in range(2000)) + b"]"
+        # Converted ones are whole at once, plain ones of that size are taken from the upstream as a whole.
+        for path, body, batches in (("/converted", document, 2), ("/plain", b"x" * 120_000, 8)):
+            with self.subTest(path):
+                def script(exchange, body=body):
+                    exchange.read_body()
+                    exchange.answer(body=body, fields=(f"Content-Type: {JSON}",))
+
+                upstream.script = script
+                port, line = admin_port()
+                admin = Admin(port)
+                recast = Recast(
+                    self.ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, workers=1,
+                    settings=f"memory: {{ bodies: {self.BUDGET // MIB}MiB }}\nhttp2: {{ streams: 1000 }}\n{line}")
+                self.addCleanup(recast.remove)
+                self.addCleanup(recast.stop)
+                before = recast.peak_bytes()
+                statuses = collections.Counter()
+                with HTTP2Client(recast.port, window=0, gives=False) as client:
+                    for _ in range(batches):
+                        opened = [client.request(path=path) for _ in range(self.BATCH)]
+                        client.until(lambda: all(client.streams[stream].status for stream in opened))  # noqa: B023
+                        statuses.update(client.streams[stream].status for stream in opened)
+                    self.assertEqual(set(statuses), {200, 503}, statuses)
+                    self.assertGreater(self.buffered(admin), self.BUDGET / 2)
+                    added = recast.peak_bytes() - before
+                    self.assertLessEqual(added, 2 * self.BUDGET + self.BATCH * 256 * 1024, f"{added / MIB:.1f} MiB: {statuses}")
+                wait_until("nothing is counted any more", lambda: self.buffered(admin) == 0)  # noqa: B023
+                with HTTP2Client(recast.port) as client:
+                    self.assertEqual(client.exchange(path=path).status, 200)
+                self.assertEqual(recast.stop(), 0, recast.error_text())
+
+    @staticmethod
+    def buffered(admin):
+        return admin.metrics().sum("recast_buffer_bytes", kind="response")

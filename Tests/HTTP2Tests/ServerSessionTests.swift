@@ -530,6 +530,7 @@ struct ServerSessionTests {
         #expect(frames.first { $0.stream == 1 }?.type == 1)
         #expect(frames.filter { $0.type == 0 }.reduce(0) { $0 + $1.payload.count } == 65_535)
         #expect(stream.queued == 100_000 - 65_535)
+        #expect(recorder.session.queued == stream.queued)
         #expect(drained == 0)
         var update = ClientBytes.more()
         update.frame(8, 0, 0, ClientBytes.four(100_000))
@@ -1048,7 +1049,10 @@ struct ServerSessionTests {
             _ = recorder.sent()
             for stream in recorder.streams.values where next(2) == 0 { stream.resume() }
             _ = recorder.sent()
+            let waiting = recorder.session.streams.all.reduce(0) { $0 + $1.queued }
+            #expect(recorder.session.queued == waiting, "seed \(seed)")
             recorder.session.closeStreams()
+            #expect(recorder.session.queued == 0, "seed \(seed)")
             // What waits of those that both sides have ended.
             recorder.appetite = .max
             for stream in recorder.streams.values { stream.resume() }

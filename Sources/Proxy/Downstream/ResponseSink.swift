@@ -10,7 +10,7 @@ internal import Octets
 protocol ResponseSink: AnyObject {
     /// Whether the client takes less than comes: `Exchange.downstreamDrained` says when it has room again.
     var isFull: Bool { get }
-    /// Bytes that wait for the client.
+    /// Bytes that wait for the client and that the exchange pays for: none where the connection does.
     var queued: Int { get }
 
     /// Passes an interim response on.

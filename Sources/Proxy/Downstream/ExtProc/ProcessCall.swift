@@ -517,7 +517,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     // MARK: ResponseSink
 
     var isFull: Bool { response.mode == .fullDuplex && !response.holdsContent && stream.isFull }
-    var queued: Int { stream.queued + response.pending.count }
+    /// The connection pays for what waits in the stream.
+    var queued: Int { response.pending.count }
 
     func sendInterim(_ head: borrowing MessageHead) {}
     func sendContinue() {}

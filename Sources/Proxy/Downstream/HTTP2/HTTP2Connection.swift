@@ -80,6 +80,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// Those whose stream is over, with all said on both sides, while the upstream still gets some of the request. The client may have
     /// left: the connection stays the worker's until they are done.
     @safe @exclusivity(unchecked) private var unfinished: [HTTP2Downstream] = []
+    /// For what waits in the streams: exchanges are over when they have handed their responses on.
+    @safe @exclusivity(unchecked) private var charge = MemoryCharge(.response)
     var listIndex = 0
     var client: ClientKey?
 
@@ -165,9 +167,28 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         // To nghttp2 these are over: a client could have any number of them.
         guard unfinished.count < limits.streams else { return stream.reset(.refusedStream) }
         switch listener.settings.service {
-        case .http: worker.http2Spares.take(stream, on: self).begin(&head)
+        case .http:
+            let downstream = worker.http2Spares.take(stream, on: self)
+            guard lacksMemory else { return downstream.begin(&head) }
+            worker.memory.counters.refusedResponse += 1
+            downstream.refuse(&head, .memoryExhausted)
         case .externalProcessing: beginCall(stream, head)
         }
+    }
+
+    /// Whether one more response can't be taken on. A client that takes nothing could have as many wait here as it may have streams:
+    /// where bodies have nearly all of the memory that they may have, it gets no more before it has taken what waits, and at the very end
+    /// one at a time, as over HTTP/1.
+    private var lacksMemory: Bool {
+        let pressure = worker.pressure
+        guard pressure >= 2 else { return false }
+        return charge.bytes > 0 || pressure == 3 && session.openStreams > 1
+    }
+
+    /// Pays for what waits in the streams, where that is much.
+    func payForStreams() {
+        let waiting = session.queued
+        if waiting >= MemoryCharge.step || charge.bytes > 0 { charge.force(waiting, from: worker.memory) }
     }
 
     func refused(_ stream: HTTP2Stream, _ error: WireError, _ head: inout MessageHead) {
@@ -267,6 +288,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private func send() {
         guard phase != .closed else { return }
         if !stream.isAboveHighWatermark { write() }
+        payForStreams()
         if !ending.isEmpty { awaitEnding() }
         let resets = session.takeResets()
         worker.counters.http2.resetByClient += UInt64(resets.byPeer)
@@ -439,6 +461,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             worker.counters.http2.failed(failure, peer: peer, worker)
         }
         session.closeStreams()
+        payForStreams()
         stream.flush()
         guard stream.queued > 0 else { return close() }
         phase = .ending
@@ -452,6 +475,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         phase = .closed
         disarm()
         session.closeStreams()
+        charge.end(worker.memory)
         ending.removeAll()
         if reset { stream.abort() } else { stream.close() }
         if !resuming.isEmpty || !touched.isEmpty { schedule() }

@@ -214,7 +214,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     // MARK: ResponseSink
 
     var isFull: Bool { stream.isFull }
-    var queued: Int { stream.queued }
+    /// What waits in the stream may wait there when the exchange is long over: the connection pays for it.
+    var queued: Int { 0 }
 
     func sendInterim(_ head: borrowing MessageHead) {
         _ = PassedFields(response: head).write(head, into: &lines)
@@ -277,7 +278,10 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         sendHead()
         let hasRoom = stream.write(content)
         connection.schedule()
-        if !hasRoom { expectDrain() }
+        if !hasRoom {
+            connection.payForStreams()
+            expectDrain()
+        }
         return hasRoom
     }
 
