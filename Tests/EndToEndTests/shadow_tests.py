@@ -387,6 +387,7 @@ class DeadShadowTests(ShadowTestCase):
         self.requests(7, "in_flight", "slow")
         metrics = self.admin.metrics_when(lambda metrics: metrics.sum("recast_shadow_in_flight") == 0)
         self.assertEqual(metrics.sum("recast_buffer_bytes", kind="response"), 0)
+        self.assertEqual(metrics.sum("recast_buffer_bytes", kind="copy"), 0)
         self.admin.metrics_when(lambda metrics: metrics.sum("recast_buffer_bytes", kind="request") == 0)
 
     def test_answers_that_cannot_be_read_are_counted(self):
@@ -416,6 +417,48 @@ class DeadShadowTests(ShadowTestCase):
         go_on.set()
         self.requests(2, "answered", "held")
         self.admin.metrics_when(lambda metrics: metrics.sum("recast_shadow_in_flight") == 0)
+
+
+class CopyMemoryTests(ShadowTestCase):
+    """Copies for an upstream that hangs have little memory, and take none of it from requests."""
+
+    settings = "memory: { bodies: 16MiB, wait: 100ms }\n"
+    routes = """
+  - { name: copied, match: /copied, upstream: app, shadow: { upstream: new, buffer: 1MiB, in_flight: 32, timeout: 60s } }
+  - { name: compared, match: /compared, upstream: app, shadow: { upstream: new, buffer: 1MiB, timeout: 60s, compare: true } }
+  - { name: rest, match: "/*", upstream: app }
+"""
+
+    def test_requests_do_not_wait_for_the_memory_of_copies(self):
+        go_on = self.new.hold(self)
+        client, body = self.client(), bytes(500 * 1024)
+        for _ in range(32):
+            client.request("POST", "/copied", body)
+            response = client.response("POST")
+            self.assertEqual((response.status, response.fields.get("connection")), (200, None))
+        # Each takes 512 KiB of the 2 MiB that all have. Without that bound they would hold all of the budget.
+        metrics = self.admin.metrics_when(lambda metrics: metrics.sum("recast_buffer_bytes", kind="copy") == 2 << 20)
+        self.assertEqual(metrics.sum("recast_shadow_in_flight"), 4)
+        self.requests(28, "memory", "copied")
+        # What is on its way of a response may be leased still, but no copy is.
+        self.admin.metrics_when(lambda metrics: metrics.sum("recast_memory_leased_bytes") == 0)
+        for _ in range(20):
+            client.request("POST", "/other", body)
+            response = client.response("POST")
+            self.assertEqual((response.status, response.fields.get("connection")), (200, None))
+        self.assertEqual(self.counted("recast_memory_waits_total") + self.counted("recast_memory_refused_total"), 0)
+        # The answers that would be compared have no more than is left.
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(200, bytes(200 * 1024)))
+        client.request("GET", "/compared")
+        self.assertEqual(len(client.response().body), 200 * 1024)
+        go_on.set()
+        self.requests(4, "answered", "copied")
+        self.comparisons(1, "skipped", "compared")
+        self.admin.metrics_when(lambda metrics: metrics.sum("recast_buffer_bytes", kind="copy") == 0)
+        # And there are copies again.
+        client.request("POST", "/copied", body)
+        self.assertEqual(client.response("POST").status, 200)
+        self.requests(5, "answered", "copied")
 
 
 class ShadowEndTests(unittest.TestCase):
@@ -527,6 +570,7 @@ class TriedTests(ShadowTestCase):
     request: { decode: { as: form }, map: { set: { tenant: "${header.x-tenant}" } }, encode: { as: json } }
     shadow: convert
   - { name: passing, match: /passing, upstream: app, request: form -> json, on_other_type: pass, shadow: convert }
+  - { name: large, match: /large, upstream: app, request: form -> json, shadow: { convert: request, buffer: 1MiB } }
 """
 
     def passes(self, path, body, media_type=FORM, fields=()):
@@ -573,6 +617,16 @@ class TriedTests(ShadowTestCase):
     def test_values_of_the_head_that_it_would_take(self):
         self.passes("/sourced", b"a=1", fields=("X-Tenant: t",))
         self.conversions(1, "converted", "sourced")
+
+    def test_what_they_hold_is_given_back(self):
+        client = self.client()
+        for body in (b"&".join(b"k%d=%s" % (n, b"v" * 500) for n in range(900)), b"a=" + b"v" * 300_000 + b"%FF"):
+            for _ in range(3):
+                client.request("POST", "/large", body, FORM)
+                self.assertEqual(client.response("POST").status, 200)
+        self.until(6, "recast_shadow_conversions_total", route="large")
+        self.conversions(3, "converted", "large")
+        self.admin.metrics_when(lambda metrics: metrics.sum("recast_buffer_bytes") == 0)
 
     def test_many_at_once_are_all_converted(self):
         client = self.client()

@@ -78,6 +78,68 @@ struct MemoryBudgetTests {
         #expect(budget.used == 0 && allowance.held == 0)
     }
 
+    @Test("All copies together may hold an eighth", arguments: [(799, true), (800, true), (801, false)])
+    func copies(bytes: Int, fits: Bool) {
+        let budget = MemoryBudget(limit: 6400)
+        let others = 300
+        #expect(budget.takeForCopy(others))
+        #expect(budget.takeForCopy(bytes - others) == fits)
+        #expect(budget.usedByCopies == (fits ? bytes : others), "a refusal changes nothing")
+    }
+
+    @Test("Copies leave 15 % to bodies", arguments: [(849, true), (850, true), (851, false)])
+    func copiesBesideBodies(sum: Int, fits: Bool) {
+        let budget = MemoryBudget(limit: 1000)
+        budget.force(sum - 100)
+        #expect(budget.takeForCopy(100) == fits)
+        #expect(budget.usedByCopies == (fits ? 100 : 0))
+    }
+
+    @Test("What copies hold is nobody else's concern: no pressure, and all of the budget is left")
+    func copiesApart() {
+        let budget = MemoryBudget(limit: 64 * step)
+        let allowance = MemoryAllowance(budget)
+        var copy = CopyCharge()
+        let taken = copy.set(8 * step, from: allowance)
+        #expect(taken && allowance.heldByCopies == 8 * step)
+        #expect(budget.used == 0 && allowance.held == 0 && allowance.pressure == 0)
+        #expect(allowance.take(54 * step, for: .request), "84 % of the budget")
+        #expect(allowance.pressure == 0)
+        var other = CopyCharge()
+        let takenBeyond = other.set(step, from: allowance)
+        #expect(!takenBeyond, "copies have all that they may have")
+        #expect(allowance.take(10 * step, for: .response), "exactly the rest")
+        #expect(!allowance.take(step, for: .response))
+        let less = copy.set(step, from: allowance)
+        #expect(less && allowance.heldByCopies == step, "giving back always works")
+        copy.end(allowance)
+        copy.end(allowance)
+        other.end(allowance)
+        #expect(allowance.heldByCopies == 0 && budget.usedByCopies == 0 && allowance.held == 64 * step)
+    }
+
+    @Test("Less than a step of a copy is free", arguments: [(step - 1, 0), (step, step), (step + 1, 2 * step)])
+    func costOfCopies(held: Int, cost: Int) {
+        let allowance = MemoryAllowance(MemoryBudget(limit: 64 * step))
+        var copy = CopyCharge()
+        let taken = copy.set(held, from: allowance)
+        #expect(taken && copy.bytes == cost && allowance.heldByCopies == cost)
+    }
+
+    @Test("After a burst of copies the allocator may be told, too")
+    func burstOfCopies() {
+        let allowance = MemoryAllowance(MemoryBudget(limit: 1 << 30))
+        var told = 0
+        allowance.onEmpty = { told += 1 }
+        for (bytes, times) in [(8 * 1024 * 1024 - step, 0), (8 * 1024 * 1024, 1)] {
+            var copy = CopyCharge()
+            let taken = copy.set(bytes, from: allowance)
+            #expect(taken && told == 0)
+            copy.end(allowance)
+            #expect(told == times)
+        }
+    }
+
     @Test("After a burst, and only then, the allocator may be told")
     func burst() {
         let allowance = MemoryAllowance(MemoryBudget(limit: 1 << 30))

@@ -5,7 +5,7 @@ internal import Synchronization
 /// The bytes that bodies may take in the whole process. Workers lease from it in coarse steps, see `MemoryAllowance`.
 ///
 /// It bounds what grows with bodies: trees, converted responses, spools, and what waits beyond the fixed buffers. What every
-/// connection has anyway isn't counted.
+/// connection has anyway isn't counted. Copies of requests are counted apart: what they hold keeps nothing from anybody else.
 public final class MemoryBudget: Sendable {
     /// The budget in bytes.
     let limit: Int
@@ -14,10 +14,15 @@ public final class MemoryBudget: Sendable {
     private let leased = Atomic(0)
     /// 85 % of the budget: every request looks at it.
     private let soft: Int
+    /// What copies of requests hold.
+    private let copied = Atomic(0)
+    /// Bytes that all of them together may hold: an eighth of the budget.
+    let copyLimit: Int
 
     init(limit: Int) {
         self.limit = limit
         soft = limit / 100 * 85
+        copyLimit = limit / 8
         step = min(max(limit / 64, MemoryCharge.step), 1024 * 1024)
     }
 
@@ -43,6 +48,20 @@ public final class MemoryBudget: Sendable {
     func force(_ bytes: Int) { leased.add(bytes, ordering: .relaxed) }
 
     func giveBack(_ bytes: Int) { leased.subtract(bytes, ordering: .relaxed) }
+
+    /// Bytes that copies of requests hold, beside those that are leased: neither `pressure` nor a lease looks at them.
+    var usedByCopies: Int { copied.load(ordering: .relaxed) }
+
+    /// Takes `bytes` for a copy of a request. False when copies have all that they may have, or would need what the budget keeps free
+    /// for bodies: from 85 % on.
+    func takeForCopy(_ bytes: Int) -> Bool {
+        let held = copied.add(bytes, ordering: .relaxed).newValue
+        if held <= copyLimit, used + held <= soft { return true }
+        copied.subtract(bytes, ordering: .relaxed)
+        return false
+    }
+
+    func giveBackOfCopy(_ bytes: Int) { copied.subtract(bytes, ordering: .relaxed) }
 }
 
 extension MemoryBudget {
@@ -92,11 +111,14 @@ final class MemoryAllowance {
     /// Bytes that this worker's bodies hold, in steps of `MemoryCharge.step`.
     private(set) var held = 0
     private var heldByKind = [0, 0, 0]
+    /// Bytes that this worker's copies of requests hold, which are none of `held`.
+    private(set) var heldByCopies = 0
     private var leased = 0
     var counters = MemoryCounters()
     /// Called when the worker has come to hold nothing after it held much.
     var onEmpty: (() -> Void)?
     private var peak = 0
+    private var peakOfCopies = 0
 
     /// Bytes that must have been held for the allocator to have much to give back.
     private static let burst = 8 * 1024 * 1024
@@ -157,12 +179,30 @@ final class MemoryAllowance {
         }
     }
 
-    func visit(_ samples: inout MetricSamples) {
-        for kind in MemoryKind.allCases {
-            samples.gauge(
-                "recast_buffer_bytes", "Bytes that bodies hold beyond the fixed buffers, in steps of 64 KiB.",
-                labels: [.init("kind", kind.rawValue)], Double(held(kind)))
+    /// Takes `bytes` for a copy of a request, or gives as many back where there are less than none; false when copies have all that
+    /// they may have.
+    fileprivate func changeCopies(by bytes: Int) -> Bool {
+        if bytes > 0 {
+            guard budget.takeForCopy(bytes) else { return false }
+        } else {
+            budget.giveBackOfCopy(-bytes)
+            peakOfCopies = max(peakOfCopies, heldByCopies)
         }
+        heldByCopies += bytes
+        if heldByCopies == 0, peakOfCopies >= Self.burst {
+            peakOfCopies = 0
+            onEmpty?()
+        }
+        return true
+    }
+
+    func visit(_ samples: inout MetricSamples) {
+        let name = "recast_buffer_bytes"
+        let help = "Bytes that bodies hold beyond the fixed buffers, in steps of 64 KiB."
+        for kind in MemoryKind.allCases {
+            samples.gauge(name, help, labels: [.init("kind", kind.rawValue)], Double(held(kind)))
+        }
+        samples.gauge(name, help, labels: [.init("kind", "copy")], Double(heldByCopies))
         counters.visit(&samples, budget: budget)
     }
 }
@@ -214,6 +254,22 @@ struct MemoryCharge {
         if bytes > 0 { allowance.give(bytes, of: kind) }
         bytes = 0
     }
+}
+
+/// What a copy of a request, or of an answer to compare, owes to what copies may have, in the steps of `MemoryCharge`. Where a copy finds
+/// no memory there is no copy, and nobody else hears of it.
+struct CopyCharge {
+    private(set) var bytes = 0
+
+    /// Pays for `held` bytes in all. Returns false when there is no room for more; what was paid stays.
+    mutating func set(_ held: Int, from allowance: MemoryAllowance) -> Bool {
+        let cost = MemoryCharge.cost(of: held)
+        guard cost == bytes || allowance.changeCopies(by: cost - bytes) else { return false }
+        bytes = cost
+        return true
+    }
+
+    mutating func end(_ allowance: MemoryAllowance) { _ = set(0, from: allowance) }
 }
 
 /// What bytes that are held belong to.

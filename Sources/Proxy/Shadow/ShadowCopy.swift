@@ -19,7 +19,7 @@ final class ShadowCopy {
     var isSent = false
     /// The answer that the client gets, as the upstream gave it.
     var first: ShadowAnswer?
-    private var charge = MemoryCharge(.request)
+    private var charge = CopyCharge()
 
     /// Bytes besides the content: a head, and as much framing as there is content.
     private static let overhead = 128 * 1024
@@ -63,7 +63,7 @@ enum ShadowDrop: String {
     case tooLarge = "too_large"
     /// As many are on their way as may be.
     case inFlight = "in_flight"
-    /// There is no memory for it.
+    /// Copies hold all the memory that they may, or it is short.
     case memory
     /// The upstream took none a moment ago.
     case paused
@@ -84,7 +84,7 @@ struct ShadowAnswer {
     var isWhole = false
     private(set) var isTooLong = false
     private let limit: Int
-    private var charge = MemoryCharge(.response)
+    private var charge = CopyCharge()
 
     /// - Parameter limit: bytes of content that are kept.
     init(_ head: borrowing MessageHead, route: Route, limit: Int) {

@@ -173,6 +173,7 @@ final class ShadowSender: TickTask {
         waiting.removeFirst(begun)
         if let trial = trials.first, let result = trial.step() {
             trials.removeFirst()
+            trial.giveBack(to: memory)
             ended(trial: result)
         }
         if let (copy, answer) = comparisons.first {
@@ -206,17 +207,22 @@ final class ShadowSender: TickTask {
             return count(error == .tooLarge ? .tooLarge : .incomplete)
         }
         let headBytes = bytes.span.extracting(0..<head)
+        // What is tried has its content, and nothing else is sent of it.
+        if target == nil { copy.end() }
         if let trial, let conversions {
             let trial = ShadowTrial(
                 trial, content: content, hasContent: !copy.framing.isEmpty, conversions: conversions,
                 coders: services.coders)
-            if let result = trial.begin(headBytes, sources: copy.sources) {
+            if !trial.pay(from: memory) {
+                counters.count(conversion: ShadowDrop.memory.rawValue, of: route.name)
+            } else if let result = trial.begin(headBytes, sources: copy.sources) {
+                trial.giveBack(to: memory)
                 ended(trial: result)
             } else {
                 trials.append(trial)
             }
         }
-        guard let target else { return copy.end() }
+        guard let target else { return }
         guard pause.isOver(loop.now) else {
             copy.end()
             return counters.count(request: ShadowDrop.paused.rawValue, of: route.name)
@@ -361,6 +367,7 @@ final class ShadowSender: TickTask {
             answer.end(memory)
             copy.end()
         }
+        for trial in trials { trial.giveBack(to: memory) }
         for connection in connections + idle { connection.close() }
         for _ in 0..<left { count(.ended) }
         (waiting, trials, comparisons, connections, idle) = ([], [], [], [], [])

@@ -20,6 +20,7 @@ final class ShadowTrial {
     private var content: OutputBuffer
     private let hasContent: Bool
     private var isBegun = false
+    private var charge = CopyCharge()
 
     /// - Parameters:
     ///   - route: one that converts.
@@ -34,6 +35,12 @@ final class ShadowTrial {
         self.conversions = conversions
         self.coders = coders
     }
+
+    /// Pays for the content. Returns false where copies have all the memory that they may have.
+    func pay(from memory: MemoryAllowance) -> Bool { charge.set(content.count, from: memory) }
+
+    /// Gives its memory back.
+    func giveBack(to memory: MemoryAllowance) { charge.end(memory) }
 
     /// Begins with a head as it went upstream. Returns what is known at once.
     func begin(_ bytes: Span<UInt8>, sources: Swift.Result<[[UInt8]], Refusal>) -> Result? {
