@@ -109,6 +109,8 @@ class FrontProxyTests:
         fields = received.fields
         self.assertEqual(fields.get("host"), "client.example")
         self.assertEqual(fields.get("x-forwarded-proto"), "http")
+        # The port of Recast's own listener is none that this client knows.
+        self.assertIn(fields.get("x-forwarded-port"), ("80", str(self.port)))
         addresses = [address.strip() for address in fields.get("x-forwarded-for").split(",")]
         self.assertEqual(addresses, ["192.0.2.66", ClientElsewhere.ADDRESS, "127.0.0.1"])
         line = self.log_line(fields.get("x-request-id"))

@@ -138,7 +138,7 @@ import Testing
         #expect(
             result(plain, head) { $0.append(list) }.fields == [
                 "x-forwarded-host": ["shop.example"], "x-forwarded-for": ["1.1.1.1, 2.2.2.2, 10.0.0.1"],
-                "x-forwarded-proto": ["https"], "x-forwarded-port": ["8080"],
+                "x-forwarded-proto": ["https"], "x-forwarded-port": ["443"],
             ])
         let kept = client(.forwarded, head, at: "::1", isIPv6: true, isSecure: true, isTrusted: true)
         #expect(

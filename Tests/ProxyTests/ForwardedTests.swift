@@ -89,12 +89,77 @@ import Testing
         }
     }
 
+    @Test(
+        "F5 the port is by whoever told scheme and host: our listener's stands beside nobody else's",
+        arguments: [
+            // Nothing is told: all is our own.
+            ("a", "", nil), ("a:81", "", nil), ("a", "X-Forwarded-For: 192.0.2.7\r\n", nil),
+            // The scheme is.
+            ("a", "X-Forwarded-Proto: https\r\n", "443"), ("a", "X-Forwarded-Proto: HTTP\r\n", "80"),
+            ("a:8443", "X-Forwarded-Proto: https\r\n", "8443"), ("[::1]:81", "X-Forwarded-Proto: http\r\n", "81"),
+            ("[::1]", "X-Forwarded-Proto: https\r\n", "443"),
+            ("a", "X-Forwarded-Proto: https\r\nX-Forwarded-Host:\r\n", "443"),
+            ("a", "X-Forwarded-Proto: https\r\nX-Forwarded-Port: 99x\r\n", "443"),
+            // The host is: without a port it has that of a scheme, which only the upstream can tell.
+            ("a", "X-Forwarded-Host: pub\r\n", ""), ("a:81", "X-Forwarded-Host: pub\r\n", ""),
+            ("a", "X-Forwarded-Host: pub:8443\r\n", "8443"), ("a", "X-Forwarded-Host: [::1]:8443\r\n", "8443"),
+            ("a", "X-Forwarded-Host: pub\r\nX-Forwarded-Proto: gopher\r\n", ""),
+            // Both are.
+            ("a", "X-Forwarded-Host: pub\r\nX-Forwarded-Proto: https\r\n", "443"),
+            ("a:81", "X-Forwarded-Host: pub\r\nX-Forwarded-Proto: http\r\n", "80"),
+            ("a", "X-Forwarded-Host: pub:8443\r\nX-Forwarded-Proto: https\r\n", "8443"),
+            ("a", "X-Forwarded-Host: [2001:db8::1]:1\r\nX-Forwarded-Proto: https\r\n", "1"),
+            ("a", "X-Forwarded-Host: pub:65535\r\nX-Forwarded-Proto: https\r\n", "65535"),
+            // What is no port of one host is none.
+            ("a", "X-Forwarded-Host: pub:65536\r\nX-Forwarded-Proto: https\r\n", "443"),
+            ("a", "X-Forwarded-Host: pub:0\r\nX-Forwarded-Proto: https\r\n", "443"),
+            ("a", "X-Forwarded-Host: pub:\r\nX-Forwarded-Proto: https\r\n", "443"),
+            ("a", "X-Forwarded-Host: :81\r\nX-Forwarded-Proto: https\r\n", "443"),
+            ("a", "X-Forwarded-Host: 81\r\nX-Forwarded-Proto: https\r\n", "443"),
+            ("a", "X-Forwarded-Host: [::1]\r\nX-Forwarded-Proto: https\r\n", "443"),
+            ("a", "X-Forwarded-Host: 2001:db8::1\r\nX-Forwarded-Proto: https\r\n", "443"),
+            ("a", "X-Forwarded-Host: a, pub:81\r\nX-Forwarded-Proto: https\r\n", "443"),
+            // The port is.
+            ("a:81", "X-Forwarded-Port: 8443\r\nX-Forwarded-Host: pub:1\r\nX-Forwarded-Proto: https\r\n", "8443"),
+            ("a", "X-Forwarded-Port: 8443\r\n", "8443"),
+        ] as [(String, String, String?)])
+    func port(host: String, said: String, port: String?) throws {
+        for isTrusted in [true, false] {
+            try withRig(configure: {
+                if isTrusted { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1")) ?? TrustedPeers() }
+            }) { rig throws in
+                let (own, _, _) = try rig.exchange(head(""))
+                let (seen, _, _) = try rig.exchange("GET / HTTP/1.1\r\nHost: \(host)\r\n\(said)\r\n")
+                let listener = try #require(own["X-Forwarded-Port"])
+                let expected = isTrusted ? port ?? listener : listener
+                #expect(seen["X-Forwarded-Port"] ?? "" == expected)
+            }
+        }
+    }
+
+    @Test("F5 in Forwarded each element tells of one hop, and ours has no port: nothing is mixed there")
+    func hops() throws {
+        try withRig(
+            [plain { $0.forwarded = .forwarded }],
+            configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1")) ?? TrustedPeers() }
+        ) { rig throws in
+            let said = "Forwarded: for=192.0.2.7;host=pub;proto=https\r\nX-Forwarded-Proto: https\r\n"
+            let (seen, _, _) = try rig.exchange(head(said))
+            #expect(
+                seen["Forwarded"]
+                    == #"for=192.0.2.7;host=pub;proto=https, for=127.0.0.1;host="a";proto=http"#)
+            #expect(seen["X-Forwarded-Port"] == nil && seen["X-Forwarded-Proto"] == nil)
+        }
+    }
+
     @Test("F5 a trusted unix socket adds no address")
     func trustedUnix() throws {
         try withRig(unix: true, configure: { $0.forwarding.trusted.unix = true }) { rig throws in
             let (seen, _, _) = try rig.exchange(head("X-Forwarded-For: 192.0.2.7\r\n"))
             #expect(seen["X-Forwarded-For"] == "192.0.2.7")
             #expect(seen["X-Forwarded-Port"] == nil)
+            let (told, _, _) = try rig.exchange(head("X-Forwarded-Proto: https\r\n"))
+            #expect(told["X-Forwarded-Port"] == "443")
         }
         try withRig([plain { $0.forwarded = .forwarded }], unix: true) { rig throws in
             #expect(try rig.exchange(head("")).request["Forwarded"] == #"for=unknown;host="a";proto=http"#)

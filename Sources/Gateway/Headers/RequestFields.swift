@@ -135,7 +135,9 @@ extension MessageHead {
             }
             output.append("\r\n")
         }
+        var scheme: Int?
         if let line = first(.xForwardedProto), Self.isScheme(value(line)) {
+            scheme = line
             HeadWriter.clean("X-Forwarded-Proto", value(line), into: &output)
         } else {
             output.append("X-Forwarded-Proto: ")
@@ -144,9 +146,44 @@ extension MessageHead {
         }
         if let line = first(.xForwardedPort), Self.isPort(value(line)) {
             HeadWriter.clean("X-Forwarded-Port", value(line), into: &output)
-        } else if peer.port > 0 {
-            HeadWriter.field("X-Forwarded-Port", decimal: peer.port, into: &output)
+        } else {
+            let port = toldPort(scheme: scheme) ?? peer.port
+            if port > 0 { HeadWriter.field("X-Forwarded-Port", decimal: port, into: &output) }
         }
+    }
+
+    /// The port to which a trusted peer's client connected, by what it says of scheme and host: that of the host, else the usual one of
+    /// the scheme; 0 where neither is known. Nil where it says nothing: then all is as we see it ourselves. What it says never stands
+    /// beside the port of our own listener, which its client knows nothing of.
+    ///
+    /// - Parameter scheme: the line of its scheme, where it says one.
+    private func toldPort(scheme: Int?) -> Int? {
+        var told = port
+        if let line = first(.xForwardedHost), !value(line).isEmpty {
+            told = Self.port(of: value(line))
+        } else if scheme == nil {
+            return nil
+        }
+        if let told { return told }
+        guard let scheme else { return 0 }
+        return value(scheme).isEqualIgnoringCase(to: "https") ? 443 : 80
+    }
+
+    /// The port of `host:port` or `[address]:port`; nil where there is none, and of anything else, as a list.
+    private static func port(of authority: Span<UInt8>) -> Int? {
+        var start = authority.count
+        while start > 0, ASCII.isDigit(authority[start - 1]) { start -= 1 }
+        guard start > 1, authority[start - 1] == UInt8(ascii: ":"),
+            isPort(authority.extracting(start..<authority.count))
+        else { return nil }
+        let isLiteral = authority[start - 2] == UInt8(ascii: "]") && authority[0] == UInt8(ascii: "[")
+        for index in 0..<start - 1 {
+            let byte = authority[index]
+            if byte == UInt8(ascii: ",") || byte == UInt8(ascii: ":") && !isLiteral { return nil }
+        }
+        var port = 0
+        for index in start..<authority.count { port = port * 10 + Int(authority[index] &- 0x30) }
+        return (1...65535).contains(port) ? port : nil
     }
 
     /// One element of Forwarded and the line's end: RFC 7239 §4 and §6.
