@@ -269,6 +269,75 @@ class PictureTests(ProxyTestCase):
             select_nothing()
 
 
+class HalfClosedTests(ProxyTestCase):
+    """Clients that end their side while their request waits for a picture: `half_close` says what becomes of them."""
+
+    routes = "".join(f"""
+  - name: {rule}
+    match: /{rule}
+    upstream: app
+    half_close: {rule}
+    request:
+      decode: {{ as: multipart }}
+      encode: {{ as: multipart, files: {{ photo: {{ image: {{ max: 60 }} }} }} }}
+""" for rule in ("answer", "abort"))
+
+    @classmethod
+    def setUpClass(cls):
+        port, line = admin_port()
+        cls.settings = line + "images: { threads: 1 }\n"
+        cls.admin = Admin(port)
+        super().setUpClass()
+        cls.admin.until_ready()
+        # Long to be made, short to be sent.
+        cls.large = body_of(file_part("photo", png(6000, 6000)), field_part("b", "2"))
+        cls.small = body_of(file_part("photo", png(200, 100)), field_part("b", "2"))
+
+    def upload(self, target, body):
+        client = self.client()
+        client.request("POST", target, body, MULTIPART)
+        return client
+
+    def pending(self, state, count):
+        self.admin.metrics_when(lambda metrics: metrics.sum("recast_images_pending", state=state) == count)
+
+    def end_of(self, client):
+        """What comes until the end of the connection, which may be a reset where bytes were left unread."""
+        return client.reader.rest()
+
+    def gone(self):
+        return self.admin.metrics().sum("recast_requests_total", route="abort", code="499")
+
+    def test_one_that_waits(self):
+        before, made = self.gone(), self.admin.metrics().sum("recast_images_total", result="made")
+        first = self.upload("/answer", self.large)
+        self.pending("running", 1)
+        answered, given_up = self.upload("/answer", self.small), self.upload("/abort", self.small)
+        self.pending("waiting", 2)
+        for client in (answered, given_up):
+            client.finish_sending()
+        self.assertEqual(self.end_of(given_up), b"")
+        for client in (first, answered):
+            self.assertEqual(client.response("POST").status, 200)
+        self.pending("waiting", 0)
+        metrics = self.admin.metrics_when(lambda metrics: metrics.sum("recast_images_total", result="made") >= made + 2)
+        self.assertEqual(metrics.sum("recast_images_total", result="made"), made + 2)
+        self.assertEqual(self.gone() - before, 1)
+        self.assertEqual([request.target for request in self.upstream.requests], ["/answer"] * 2)
+
+    def test_one_whose_picture_is_being_made(self):
+        before = self.gone()
+        client = self.upload("/abort", self.large)
+        self.pending("running", 1)
+        client.finish_sending()
+        self.assertEqual(self.end_of(client), b"")
+        # And not when the picture is there: that goes on, for nobody.
+        self.assertEqual(self.admin.metrics().sum("recast_images_pending", state="running"), 1)
+        self.admin.metrics_when(lambda metrics: metrics.sum("recast_requests_total", route="abort", code="499") == before + 1)
+        self.pending("running", 0)
+        self.assert_untouched()
+
+
 class ConvertTests(unittest.TestCase):
     """`recast convert` makes pictures smaller as the proxy does."""
 

@@ -27,6 +27,35 @@ import Testing
         }
     }
 
+    @Test(
+        "F17 where it is given up by setting, also while its content waits here and nothing is read",
+        arguments: HalfCloseRule.allCases)
+    func paused(rule: HalfCloseRule) throws {
+        var options = RouteOptions()
+        options.forwarding.halfClose = rule
+        // A second for all of it: the end is told in the first pause.
+        options.rate.request = 10_000
+        let count = 11_000
+        try withRig([forward(options: options)]) { rig in
+            let client = try rig.connect(
+                sending: post("/", "text/plain", String(repeating: "b", count: count)))
+            client.halfClose()
+            let upstream = try rig.upstream()
+            switch rule {
+            case .answer:
+                #expect(try rig.request().body.count == count)
+                upstream.send(ok)
+                #expect(try rig.response(to: client).status == 200)
+            case .abort:
+                try rig.until("both connections end") { upstream.isOver && client.isOver }
+                #expect(client.received.isEmpty)
+                #expect(upstream.received.count < count, "what the upstream gets is no whole request")
+                let line = try #require(try rig.logLines().first)
+                #expect(line["status"] as? Int == 499 && line["flags"] as? String == "CD")
+            }
+        }
+    }
+
     @Test("F18 an upstream that ends its side before it has answered is a 502, while it is still sent to, too")
     func upstream() throws {
         try withRig { rig throws in

@@ -324,7 +324,8 @@ final class Exchange {
         record.flag = .clientStalled
     }
 
-    /// Whether a client that has half-closed after a whole request is still owed its answer.
+    /// Whether a client that has half-closed after a whole request is still owed its answer; of one that hasn't, whether what waits
+    /// here may still make its request whole.
     var answersHalfClosed: Bool { route?.forwarding.abortsOnHalfClose != true }
 
     /// The client has half-closed after a whole request: it gets its answer, and then the connection ends.

@@ -454,16 +454,20 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
                 exchange.clientHalfClosed()
                 // Whether it still wants the answer is not known, so that it isn't waited for without end.
                 if exchange.machine.awaitsResponse, wait == .nothing { arm(.halfClosed, Self.halfClosedTime) }
-            } else if exchange?.machine.isPaused != true || stream.pendingCount == 0 {
+            } else if exchange?.machine.isPaused != true || stream.pendingCount == 0 || endsByFIN {
                 exchange?.clientGone()
                 close()
             }
         }
     }
 
-    /// The client may be gone while we don't read from it: a reset is the end; a FIN is told again when reading resumes.
+    /// Whether the client is taken to have left when it ends its side, however much of its request waits here.
+    private var endsByFIN: Bool { phase == .exchange && exchange?.answersHalfClosed == false }
+
+    /// The client may be gone while we don't read from it: a reset is the end; a FIN is told again when reading resumes, unless it is
+    /// the end on this route.
     func peerGone(_ stream: Stream) {
-        guard stream.peerError != 0 else { return }
+        guard stream.peerError != 0 || endsByFIN else { return }
         if phase == .exchange { exchange?.clientGone() }
         close()
     }
