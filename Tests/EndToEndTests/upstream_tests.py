@@ -494,7 +494,18 @@ class CheckTests(RecastTestCase):
             " health: { active: { path: /healthz, interval: 100ms, fall: 2, rise: 1 } } }")
         self.wait_for("it is out", lambda: "fails its checks" in proxy.error_text())
         self.assertEqual({self.get(proxy).body for _ in range(6)}, {b"good"})
+        # Another pace is another pool, which would need a minute to find out by itself.
+        with open(proxy.config) as file:
+            text = file.read()
+        self.assertIn("interval: 100ms", text)
+        with open(proxy.config, "w") as file:
+            file.write(text.replace("interval: 100ms", "interval: 30s"))
+        reload(proxy)
+        self.assertEqual({self.get(proxy).body for _ in range(12)}, {b"good"})
         ill.clear()
+        with open(proxy.config, "w") as file:
+            file.write(text)
+        reload(proxy)
         self.wait_for("it is back", lambda: self.get(proxy).body == b"bad")
 
 

@@ -328,7 +328,8 @@ public final class Worker {
                 .flatMap { keepsHTTP2 || !$0.speaksHTTP2 ? $0 : nil }
                 ?? UpstreamPool(
                     upstream, http2: settings.http2, spareStreams: http2Spares.streams, loop: loop, resolver: resolver,
-                    counters: counters, worker: share)
+                    counters: counters, worker: share,
+                    inPlaceOf: old.pools.first { $0.settings.name == upstream.name })
         }
         if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
             moveLog(to: change.logSink, settings)

@@ -60,12 +60,35 @@ final class Endpoint {
     /// Connections that serve nobody.
     var idleCount: Int { idle.count + (shared.isEmpty ? 0 : shared.reduce(0) { $0 + ($1.isIdle ? 1 : 0) }) }
 
-    init(_ name: EndpointName) {
+    /// - Parameter known: what was known of its health before the settings of its upstream changed.
+    init(_ name: EndpointName, known: KnownHealth? = nil) {
         self.name = name
         self.label = name.address.description
+        guard let known else { return }
+        (failures, connectFailures, failsQuickly) = (known.failures, known.connectFailures, known.failsQuickly)
+        (isDead, isFailingChecks) = (known.isDead, known.isFailingChecks)
+        (ejectedUntil, level, healthySince) = (known.ejectedUntil, known.level, known.healthySince)
+        (ejections, reuse) = (known.ejections, known.reuse)
+        update()
     }
 
     // MARK: Health
+
+    /// What goes on to be known of it where the settings of its upstream change, as far as that holds.
+    func known(_ now: UInt64, by rule: HealthCarryOver) -> KnownHealth {
+        var known = KnownHealth()
+        known.ejections = ejections
+        if rule.isSameServer { known.reuse = reuse }
+        if rule.keepsChecks { known.isFailingChecks = isFailingChecks }
+        if rule.keepsFailures { known.failures = failures }
+        if rule.keepsConnecting { (known.connectFailures, known.failsQuickly) = (connectFailures, failsQuickly) }
+        if isDead ? rule.keepsConnecting : rule.keepsFailures {
+            known.isDead = isDead
+            if ejectedUntil != 0 { known.ejectedUntil = min(ejectedUntil, now + rule.longest) }
+            (known.level, known.healthySince) = (level, healthySince)
+        }
+        return known
+    }
 
     /// Whether a request may see if it is well again.
     func mayProbe(_ now: UInt64) -> Bool { !isFailingChecks && !isDead && ejectedUntil <= now }
@@ -126,6 +149,20 @@ final class Endpoint {
     private func update() {
         isHealthy = ejectedUntil == 0 && !isDead && !isFailingChecks
     }
+}
+
+/// What is known of an address' health apart from who serves it: a pool hands it on to the one that takes its place.
+struct KnownHealth {
+    fileprivate var failures = 0
+    fileprivate var connectFailures = 0
+    fileprivate var failsQuickly = false
+    fileprivate var isDead = false
+    fileprivate var ejectedUntil: UInt64 = 0
+    fileprivate var level: UInt64 = 0
+    fileprivate var healthySince: UInt64 = 0
+    fileprivate var isFailingChecks = false
+    fileprivate var ejections = 0
+    fileprivate var reuse = ReuseHistory()
 }
 
 /// What makes an address of an upstream the same one as before a look-up: where it is, and for which name it stands. An

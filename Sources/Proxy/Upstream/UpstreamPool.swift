@@ -36,6 +36,8 @@ final class UpstreamPool {
     let maxRequests: Int
 
     private var sources: [Source] = []
+    /// What the pool before this one knew of addresses that haven't turned up here, until all names have been looked up.
+    private var inherited: [EndpointName: KnownHealth] = [:]
     /// The addresses as they are now.
     var endpoints: [Endpoint] = []
     /// Where the search for the next address begins.
@@ -75,9 +77,10 @@ final class UpstreamPool {
     ///   - resolver: the worker's, for names without name servers of their own.
     ///   - counters: the worker's.
     ///   - worker: with whom the limits of the settings are shared.
+    ///   - old: the pool that this one takes the place of, whose upstream has the same name.
     init(
         _ settings: UpstreamSettings, http2: HTTP2Limits, spareStreams: HTTP2StreamSpares, loop: EventLoop,
-        resolver: Resolver, counters: Counters, worker: WorkerShare
+        resolver: Resolver, counters: Counters, worker: WorkerShare, inPlaceOf old: UpstreamPool? = nil
     ) {
         self.loop = loop
         self.http2 = http2
@@ -114,6 +117,7 @@ final class UpstreamPool {
                 }
             }
         }
+        if let old { inherited = old.knownHealth(by: HealthCarryOver(from: old.settings, to: settings)) }
         sourceChanged()
         for case .name(let source) in sources { source.resolve() }
         tally.add(self)
@@ -131,6 +135,11 @@ final class UpstreamPool {
                 "upstream \(settings.name): its name servers can't be asked, those of the system are instead: \(error)")
             return nil
         }
+    }
+
+    /// What is known of its addresses, as far as that holds for the pool that takes its place.
+    private func knownHealth(by rule: HealthCarryOver) -> [EndpointName: KnownHealth] {
+        endpoints.reduce(into: [:]) { $0[$1.name] = $1.known(loop.now, by: rule) }
     }
 
     var names: [NameSource] {
@@ -153,7 +162,10 @@ final class UpstreamPool {
         guard found != endpoints.map(\.name) else { return decideUnresolved() }
         let old = endpoints
         if old.isEmpty { nextEndpoint = Int(nextRandom() >> 33) % max(1, found.count) }
-        endpoints = found.map { name in old.first { $0.name == name } ?? Endpoint(name) }
+        endpoints = found.map { name in
+            old.first { $0.name == name } ?? Endpoint(name, known: inherited.removeValue(forKey: name))
+        }
+        if !inherited.isEmpty, !names.contains(where: \.isUndecided) { inherited = [:] }
         for endpoint in old where !endpoints.contains(where: { $0 === endpoint }) {
             endpoint.isGone = true
             closeIdle(of: endpoint)
