@@ -52,8 +52,8 @@ class LoopbackServer(ThreadingHTTPServer):
 
 
 class RecastTestCase(unittest.TestCase):
-    def recast(self, upstream, routes=ROUTES):
-        proxy = Recast(routes, {"app": upstream})
+    def recast(self, upstream, routes=ROUTES, settings=""):
+        proxy = Recast(routes, {"app": upstream}, settings=settings)
         self.addCleanup(proxy.remove)
         self.addCleanup(lambda: self.assertEqual(proxy.stop(), 0))
         return proxy
@@ -477,6 +477,7 @@ class CheckTests(RecastTestCase):
         good, bad = Upstream(), Upstream()
         self.addCleanup(good.stop)
         self.addCleanup(bad.stop)
+        port, line = admin_port()
         ill = threading.Event()
         ill.set()
 
@@ -491,8 +492,10 @@ class CheckTests(RecastTestCase):
         good.script, bad.script = script("good"), script("bad")
         proxy = self.recast(
             f"{{ address: [127.0.0.1:{good.port}, 127.0.0.1:{bad.port}],"
-            " health: { active: { path: /healthz, interval: 100ms, fall: 2, rise: 1 } } }")
+            " health: { active: { path: /healthz, interval: 100ms, fall: 2, rise: 1 } } }", settings=line)
+        ejections = lambda: Admin(port).metrics().sum("recast_upstream_ejections_total")
         self.wait_for("it is out", lambda: "fails its checks" in proxy.error_text())
+        self.assertEqual(ejections(), 1)
         self.assertEqual({self.get(proxy).body for _ in range(6)}, {b"good"})
         # Another pace is another pool, which would need a minute to find out by itself.
         with open(proxy.config) as file:
@@ -502,11 +505,13 @@ class CheckTests(RecastTestCase):
             file.write(text.replace("interval: 100ms", "interval: 30s"))
         reload(proxy)
         self.assertEqual({self.get(proxy).body for _ in range(12)}, {b"good"})
+        self.assertEqual(ejections(), 1)
         ill.clear()
         with open(proxy.config, "w") as file:
             file.write(text)
         reload(proxy)
         self.wait_for("it is back", lambda: self.get(proxy).body == b"bad")
+        self.assertEqual(ejections(), 1)
 
 
 if __name__ == "__main__":

@@ -179,10 +179,12 @@ import Testing
                 return state(rig, 1) == .failingChecks
             }
             #expect(state(rig, 0) == .healthy)
+            #expect(rig.worker.upstreams[0].endpoints.map(\.ejections) == [0, 1])
             try rig.until("it passes again") {
                 answerChecks(true)
                 return state(rig, 1) == .healthy
             }
+            #expect(rig.worker.upstreams[0].endpoints.map(\.ejections) == [0, 1], "coming back is no ejection")
         }
     }
 }

@@ -41,7 +41,7 @@ final class Endpoint {
     private(set) var isFailingChecks = false
     /// Whether a request was let through since, whose outcome decides.
     private(set) var isProbed = false
-    /// Times that it was ejected.
+    /// Times that it was taken out of use: that it was ejected, or came to fail its checks.
     private(set) var ejections = 0
     /// Whether its connections bear to be used again.
     @safe @exclusivity(unchecked) var reuse = ReuseHistory()
@@ -143,6 +143,7 @@ final class Endpoint {
     /// The active checks have come to another view.
     func setFailingChecks(_ isFailing: Bool) {
         isFailingChecks = isFailing
+        if isFailing { ejections += 1 }
         update()
     }
 

@@ -155,6 +155,7 @@ extension UpstreamPool {
     func noteChecks(of endpoint: Endpoint, isFailing: Bool) {
         endpoint.setFailingChecks(isFailing)
         if isFailing {
+            tally.ejections &+= 1
             tell("\(endpoint.label) fails its checks")
         } else {
             tell(recovery: "\(endpoint.label) passes its checks again")

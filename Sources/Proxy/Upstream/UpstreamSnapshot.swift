@@ -44,7 +44,7 @@ public struct EndpointSnapshot: Sendable, Hashable {
     public var failures: Int
     /// Connections in a row that could not be made.
     public var connectFailures: Int
-    /// Times that it was ejected.
+    /// Times that it was ejected, or came to fail its checks.
     public var ejections: Int
     /// Whether its connections serve one request each for now, as too many ended without a word; and how often that began.
     public var isReusePaused: Bool
