@@ -356,7 +356,7 @@ class ResetTests(HTTP2ServerTestCase):
             return None
 
         server.script = script
-        self.proxy(server)
+        self.proxy(server, routes='  - { name: again, match: "/again", upstream: app, retry: { on: [reset] } }\n' + ROUTES)
         for target in ("/length", "/plain"):
             with self.subTest(target):
                 self.assertEqual(self.outcome("GET", target), "cut")
@@ -365,6 +365,10 @@ class ResetTests(HTTP2ServerTestCase):
                     self.assertFalse(record.ended)
                     self.assertIsNotNone(record.reset)
                     self.assertEqual(client.exchange(path="/other").status, 200)
+        # Where the route would have sent it again, it is told why it wasn't.
+        self.assertEqual(self.metric("recast_retry_skipped_total", reason="response_started"), 0)
+        self.assertEqual(self.outcome("GET", "/again"), "cut")
+        self.assertEqual(self.metric("recast_retry_skipped_total", reason="response_started"), 1)
         self.assertEqual(server.connection_count, 1)
 
     def test_behind_a_whole_response_while_the_upload_goes_on(self):

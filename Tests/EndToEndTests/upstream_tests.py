@@ -172,6 +172,18 @@ class RouteRetryTests(ProxyTestCase):
             self.assertEqual(client.response().status, 503)
         self.assertEqual(len(self.upstream.requests), 1)
 
+    def test_F20_a_response_that_has_begun_is_why_there_is_no_second_attempt(self):
+        for begun in (b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nabc"):
+            self.upstream.reset()
+            self.upstream.script = lambda exchange, begun=begun: (exchange.read_body(), exchange.send(begun), exchange.reset())
+            for path, skipped in (("/again", "response_started"), ("/else", None)):
+                identity = f"begun-{len(begun)}-{path[1:]}"
+                with self.client() as client:
+                    client.request("GET", path, fields=[f"X-Request-Id: {identity}", "Connection: close"])
+                    client.reader.rest()
+                self.assertEqual(self.recast.log_entry(identity).get("retry_skipped"), skipped)
+            self.assertEqual(len(self.upstream.requests), 2)
+
     def test_F20_retry_off(self):
         def script(exchange):
             exchange.read_body()

@@ -51,6 +51,17 @@ import Testing
         #expect(decide(.status(502), options { $0.statuses = [503] }) == .unwanted)
     }
 
+    @Test("behind a byte of the response it is said where the route would have had a retry", arguments: causes)
+    func behindAnswer(_ cause: RetryCause) {
+        let standard: RetrySkip? = cause.isFree ? .responseStarted : nil
+        #expect(options().skipBehindAnswer(on: cause) == standard)
+        #expect(options(all).skipBehindAnswer(on: cause) == .responseStarted)
+        let off = options {
+            all(&$0); $0.isEnabled = false
+        }
+        #expect(off.skipBehindAnswer(on: cause) == .disabled)
+    }
+
     @Test("what speaks against it is said, the first reason of several", arguments: causes)
     func skips(_ cause: RetryCause) {
         #expect(

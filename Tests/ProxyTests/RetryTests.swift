@@ -84,11 +84,12 @@ import Transcoding
     }
 
     @Test(
-        "F20 after a byte of the response nothing is sent again", arguments: ["H", "HTTP/1.1 103 Early Hints\r\n\r\n"])
-    func responseStarted(part: String) throws {
+        "F20 after a byte of the response nothing is sent again, which is told where the route would have",
+        arguments: ["H", "HTTP/1.1 103 Early Hints\r\n\r\n"], [true, false])
+    func responseStarted(part: String, isWanted: Bool) throws {
         try withIdleConnection(
             retrying {
-                $0.onReset = true; $0.onTimeout = true
+                $0.onReset = isWanted; $0.onTimeout = true
             }
         ) { rig, client in
             client.send(get)
@@ -99,6 +100,51 @@ import Transcoding
             try rig.until("the answer") { client.text.contains("upstream_closed") }
             rig.settle()
             #expect(rig.upstreams.count == 1)
+            #expect(rig.worker.upstreams[0].skippedRetries["response_started"] == (isWanted ? 1 : 0))
+            let line = try #require(try rig.logLines().last)
+            let told: String? = isWanted ? "response_started" : nil
+            #expect(line["retry_skipped"] as? String == told)
+        }
+    }
+
+    @Test("F20 nor within its content, which is told as well", arguments: [true, false])
+    func contentStarted(isWanted: Bool) throws {
+        try withIdleConnection(retrying { $0.onReset = isWanted }) { rig, client in
+            client.send(get)
+            _ = try rig.request()
+            rig.upstreams[0].send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
+            try rig.until("its beginning") { client.text.hasSuffix("abc") }
+            rig.upstreams[0].reset()
+            try rig.until("the end") { client.isOver }
+            #expect(rig.upstreams.count == 1)
+            #expect(rig.worker.upstreams[0].skippedRetries["response_started"] == (isWanted ? 1 : 0))
+            let line = try #require(try rig.logLines().last)
+            let told: String? = isWanted ? "response_started" : nil
+            #expect(line["retry_skipped"] as? String == told)
+        }
+    }
+
+    @Test(
+        "F20 nor where it stops within its head, or its content, and the time is over",
+        arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"])
+    func stopped(part: String) throws {
+        var options = RouteOptions()
+        options.retry.onTimeout = true
+        let route = forward(
+            timeouts: {
+                $0.firstByte = .milliseconds(50)
+                $0.gap = .milliseconds(50)
+            }, options: options)
+        try withRig([route]) { rig in
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            rig.upstreams[0].send(part)
+            try rig.until("an answer, or its end") { client.isOver || client.has() }
+            rig.settle()
+            #expect(rig.upstreams.count == 1)
+            #expect(rig.worker.upstreams[0].skippedRetries["response_started"] == 1)
+            let line = try #require(try rig.logLines().last)
+            #expect(line["retry_skipped"] as? String == "response_started")
         }
     }
 

@@ -48,6 +48,14 @@ extension RetryOptions {
         return .retry(after: Self.pause(retry: progress.retries + 1, random()))
     }
 
+    /// Why a request that failed for `cause` behind a byte of its response isn't sent again; nil where the route asks for no retry then.
+    package func skipBehindAnswer(on cause: RetryCause) -> RetrySkip? {
+        guard wants(cause) else { return nil }
+        var progress = RetryProgress()
+        progress.hasAnswered = true
+        return skip(progress, isSpent: false)
+    }
+
     /// Whether the route wants a retry for `cause`.
     private func wants(_ cause: RetryCause) -> Bool {
         switch cause {

@@ -436,6 +436,16 @@ extension Exchange {
         if !retryBuffer.isKept { dropRetryBuffer() }
     }
 
+    /// The upstream fails for `cause` behind a byte of its response: notes that this is why the request isn't sent again, where the
+    /// route would have it.
+    func noteAnswered(_ cause: RetryCause) {
+        guard let route, let snapshot, let upstream = route.upstream, forwarder == nil,
+            let reason = route.options.retry.skipBehindAnswer(on: cause)
+        else { return }
+        snapshot.pools[upstream].tally.count(reason)
+        record.retrySkip = reason
+    }
+
     /// Sends the request once more on a new connection, if that is safe and wanted (docs/rules.md F20, F21); the old connection
     /// is given up. Returns false, and changes nothing but the counters, when it is not.
     func sendAgain(_ cause: RetryCause, avoiding endpoint: Endpoint?) -> Bool {

@@ -361,6 +361,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             tally.closed &+= 1
             if !isAnswered, exchange.sendAgain(isReused ? .staleConnection : .reset, avoiding: endpoint) { return }
         }
+        if isAnswered, phase != .done { exchange.noteAnswered(.reset) }
         exchange.upstreamFailed()
     }
 
@@ -382,6 +383,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             if phase == .body {
                 // Behind its response's head it may take the request first.
                 guard takenBefore != .max, stream.bytesTaken > takenBefore else {
+                    exchange.noteAnswered(.timeout)
                     return exchange.upstreamTimedOut(.upstreamGap)
                 }
                 takenBefore = stream.bytesTaken
@@ -402,6 +404,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
                 tally.timeouts &+= 1
             }
             let mayRepeat = phase == .head && !isAnswered
+            if phase == .head, isAnswered { exchange.noteAnswered(.timeout) }
             exchange.upstreamTimedOut(
                 takenBefore == .max ? .upstreamFirstByte : .upstreamWrite, leaving: mayRepeat ? endpoint : nil)
         }

@@ -308,7 +308,10 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         let (phase, exchange) = (phase, exchange)
         letGo()
         guard let exchange else { return }
-        guard phase == .head else { return exchange.upstreamFailed() }
+        guard phase == .head else {
+            if phase == .body { exchange.noteAnswered(.reset) }
+            return exchange.upstreamFailed()
+        }
         pool.tally.closed &+= 1
         let cause: RetryCause
         if code == .refusedStream {
@@ -321,7 +324,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             cause = .reset
             pool.noteFailure(of: endpoint)
         }
-        if !isAnswered, exchange.sendAgain(cause, avoiding: endpoint) { return }
+        if isAnswered { exchange.noteAnswered(cause) } else if exchange.sendAgain(cause, avoiding: endpoint) { return }
         if cause == .refused {
             exchange.upstreamGaveUp(.upstreamRefused)
         } else if connection.isOver {
@@ -368,7 +371,10 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     private func timedOut() {
         guard let exchange else { return }
         if phase == .body {
-            guard endsWithHead, let stream else { return exchange.upstreamTimedOut(.upstreamGap) }
+            guard endsWithHead, let stream else {
+                exchange.noteAnswered(.timeout)
+                return exchange.upstreamTimedOut(.upstreamGap)
+            }
             stream.handler = nil
             stream.reset(.cancel)
             connection.schedule()
@@ -388,6 +394,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             pool.tally.timeouts &+= 1
         }
         let mayRepeat = phase == .head && !isAnswered
+        if phase == .head, isAnswered { exchange.noteAnswered(.timeout) }
         exchange.upstreamTimedOut(
             takenBefore == .max ? .upstreamFirstByte : .upstreamWrite, leaving: mayRepeat ? endpoint : nil)
     }
