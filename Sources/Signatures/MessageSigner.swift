@@ -26,14 +26,14 @@ package struct MessageSigner: Sendable {
         self.scheme = scheme
         self.secret = secret
         try Self.check(scheme)
+        if case .certificate = secret.material { throw Fault(reason: "a certificate can't sign") }
+        if case .key(let key) = secret.material, !key.isPrivate { throw Fault(reason: "a public key can't sign") }
         if scheme.special == .httpMessage {
             guard MessageSignatureAlgorithm.name(of: secret, asked: scheme.messageSignature.algorithm) != nil else {
                 throw Fault(reason: "\(scheme.messageSignature.algorithm ?? scheme.name) isn't made with \(secret)")
             }
             return
         }
-        if case .certificate = secret.material { throw Fault(reason: "a certificate can't sign") }
-        if case .key(let key) = secret.material, !key.isPrivate { throw Fault(reason: "a public key can't sign") }
         guard scheme.special != nil || method != nil else {
             throw Fault(reason: "\(scheme.name) isn't signed with \(secret)")
         }

@@ -187,6 +187,16 @@ package struct SignatureScheme: Sendable {
         return special != nil || methods.contains { $0.algorithm == .key(.ed25519) }
     }
 
+    /// Whether a key can be its secret, a public or a private one; else only a shared secret can.
+    package var takesKeys: Bool {
+        switch special {
+        case .sns, .payPal: true
+        case .httpMessage: messageSignature.algorithm?.hasPrefix("hmac-") != true
+        case .twilio, .mandrill, .mailgun: false
+        case nil: methods.contains { if case .key = $0.algorithm { true } else { false } }
+        }
+    }
+
     // MARK: - In words
 
     /// What is signed, how, and where the signature stands, for people: nothing of a secret is in it.

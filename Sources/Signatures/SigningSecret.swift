@@ -39,9 +39,76 @@ package struct SigningSecret: Sendable, CustomStringConvertible {
         self.isKnown = isKnown
     }
 
-    /// Reads what the settings say. An error never shows any of it.
+    /// Reads what the settings say of a secret of `scheme`. An error never shows any of it.
+    ///
+    /// What is a key by its look is read as one where nothing says how it is written. Others may have a public key: if its text were
+    /// taken for the bytes of a shared secret, each of them could sign with it.
+    ///
+    /// - Parameter written: how the settings say that it is written; nil: as the scheme's secrets are.
+    package init(_ text: String, for scheme: SignatureScheme, as written: Writing?) throws(Fault) {
+        guard written == nil, let look = Self.look(of: text) else {
+            try self.init(text, as: written ?? scheme.secretWriting)
+            return
+        }
+        guard scheme.takesKeys else {
+            throw Fault(
+                reason: "is \(look.name), which is no shared secret, and \(scheme.name) signs with one: where its text "
+                    + "is one all the same, say so by the encoding text")
+        }
+        guard let writing = look.writing else {
+            throw Fault(
+                reason: "is \(look.name), which isn't read: write it in PEM; where its text is a shared secret, say so "
+                    + "by the encoding text")
+        }
+        do throws(Fault) {
+            try self.init(look.text, as: writing)
+        } catch {
+            throw Fault(reason: "\(error.reason); where its text is a shared secret, say so by the encoding text")
+        }
+    }
+
+    /// Whether a text is a key by its look, what that is called, how it is written, and the text without white space around it. Nil as its
+    /// writing: in a way that isn't read here.
+    private static func look(of text: String) -> (name: String, writing: Writing?, text: String)? {
+        let plain = String(decoding: Self.trimmed(text), as: UTF8.self)
+        // What other programs write in front of a key is no part of it: attributes, a comment.
+        if plain.contains("-----BEGIN ") { return (name: "a key or a certificate in PEM", writing: .pem, text: plain) }
+        for prefix in ["whpk_", "whsk_"] where plain.hasPrefix(prefix) {
+            return (name: "a key (\(prefix)…)", writing: .whsec, text: plain)
+        }
+        for prefix in ["ssh-rsa ", "ssh-ed25519 ", "ecdsa-sha2-nistp", "---- BEGIN SSH2 "] where plain.hasPrefix(prefix)
+        {
+            return (name: "a key of SSH", writing: nil, text: plain)
+        }
+        if plain.hasPrefix("{"), plain.contains("\"kty\"") {
+            return (name: "a key in JSON (RFC 7517)", writing: nil, text: plain)
+        }
+        guard let der = BinaryEncoding.base64.decode(Array(plain.utf8).span), SignatureKey(der: der.span) != nil else {
+            return nil
+        }
+        return (name: "the base64 of a public key", writing: .pem, text: plain)
+    }
+
+    /// The text without a byte order mark and white space in front of it, and white space behind it.
+    private static func trimmed(_ text: String) -> ArraySlice<UInt8> {
+        var bytes = Array(text.utf8)[...]
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        while let first = bytes.first {
+            if bytes.starts(with: mark) {
+                bytes = bytes.dropFirst(mark.count)
+            } else if first <= ASCII.space {
+                bytes = bytes.dropFirst()
+            } else {
+                break
+            }
+        }
+        while let last = bytes.last, last <= ASCII.space { bytes = bytes.dropLast() }
+        return bytes
+    }
+
+    /// Reads a text that is written so. An error never shows any of it.
     package init(_ text: String, as writing: Writing) throws(Fault) {
-        let bytes = Array(text.utf8)
+        let bytes = Array(writing == .pem ? Self.trimmed(text) : Array(text.utf8)[...])
         guard !bytes.isEmpty else { throw Fault(reason: "is empty") }
         switch writing {
         case .text: material = .shared(bytes)

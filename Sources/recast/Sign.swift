@@ -61,7 +61,7 @@ struct SignedRequestOptions: ParsableArguments {
                 "recast \(command): --url is what the sender was told, from http:// or https:// on, with what has no place in a URL "
                     + "percent-encoded and no fragment, as in https://hooks.example.com/in?a=1")
         }
-        var writing = scheme.secretWriting
+        var writing: SigningSecret.Writing?
         if let encoding {
             guard let named = SigningSecret.Writing(rawValue: encoding) else {
                 throw CommandFault(
@@ -91,7 +91,7 @@ struct SignedRequestOptions: ParsableArguments {
         default: throw CommandFault(CommandFault.usage, "recast \(command): give --secret or --secret-file")
         }
         do throws(SigningSecret.Fault) {
-            var secret = try SigningSecret(text, as: writing)
+            var secret = try SigningSecret(text, for: scheme, as: writing)
             secret.keyID = keyID
             return (scheme, secret)
         } catch {

@@ -7,13 +7,14 @@ import hmac
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import unittest
 from urllib.parse import parse_qsl
 
-from harness import FORM, JSON, RECAST, ProxyTestCase
+from harness import DEADLINE, FORM, JSON, RECAST, ProxyTestCase, select_nothing
 
 SECRET = "A Secret to Everybody"
 WHSEC = "whsec_" + base64.b64encode(SECRET.encode()).decode()
@@ -27,6 +28,82 @@ def chunked(body, size):
 
 def standard(secret, identifier, at, body):
     return "v1," + base64.b64encode(hmac.new(secret, f"{identifier}.{at}.".encode() + body, hashlib.sha256).digest()).decode()
+
+
+def make_keys(folder):
+    """The paths of a private and a public Ed25519 key in PEM, with a byte order mark in front of the latter."""
+    private, public = os.path.join(folder, "private.pem"), os.path.join(folder, "public.pem")
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True, capture_output=True)
+    text = subprocess.run(["openssl", "pkey", "-in", private, "-pubout"], check=True, capture_output=True).stdout
+    with open(public, "wb") as file:
+        file.write(b"\xef\xbb\xbf" + text)
+    return private, public
+
+
+class KeyTests(ProxyTestCase):
+    """Keys whose encoding the settings don't say: what is verified by a public key, nobody can sign by it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.private, cls.public = make_keys(cls.folder)
+        cls.shared = os.path.join(cls.folder, "shared")
+        with open(cls.shared, "w") as file:
+            file.write(SECRET + "\n")
+        cls.routes = f"""
+  - {{ name: g, match: /g, upstream: app, verify: {{ preset: github, secret: "${{file:{cls.shared}}}" }} }}
+  - {{ name: v, match: /v, upstream: app, verify: {{ preset: http-message-signatures, secret: "${{file:{cls.public}}}" }} }}
+  - {{ name: s, match: /s, upstream: app, sign: {{ preset: http-message-signatures, secret: "${{file:{cls.private}}}" }} }}
+"""
+        super().setUpClass()
+
+    def sign(self, *arguments):
+        url = f"http://127.0.0.1:{self.recast.port}/v"
+        return subprocess.run([RECAST, "sign", "http-message-signatures", "--url", url, "--type", JSON, *arguments],
+                              input=b"{}", capture_output=True)
+
+    def post(self, signed):
+        fields = signed.stdout.decode().splitlines() + [f"Host: 127.0.0.1:{self.recast.port}"]
+        head = "".join(f"{line}\r\n" for line in fields)
+        client = self.client()
+        client.send(f"POST /v HTTP/1.1\r\nContent-Type: {JSON}\r\nContent-Length: 2\r\n{head}\r\n{{}}".encode())
+        return client.response("POST").status
+
+    def test_the_private_key_signs_and_the_public_one_does_not(self):
+        signed = self.sign("--secret-file", self.private)
+        self.assertEqual(signed.returncode, 0, signed.stderr)
+        self.assertEqual(self.post(signed), 200)
+        refused = self.sign("--secret-file", self.public)
+        self.assertEqual((refused.returncode, refused.stdout), (64, b""))
+        self.assertIn(b"a public key can't sign", refused.stderr)
+        with open(self.public, encoding="utf-8-sig") as file:
+            text = file.read()
+        for secret in (text, "\ufeff" + text, text.rstrip("\n")):
+            forged = self.sign(f"--secret={secret}", "--encoding", "text")
+            self.assertEqual(forged.returncode, 0, forged.stderr)
+            self.assertEqual(self.post(forged), 401)
+
+    def test_a_reload_takes_no_key_for_a_shared_secret(self):
+        def send(secret):
+            digest = hmac.new(secret, b"{}", hashlib.sha256).hexdigest()
+            return self.send("POST", "/g", b"{}", JSON, (f"X-Hub-Signature-256: sha256={digest}",)).status
+
+        self.assertEqual(send(SECRET.encode()), 200)
+        with open(self.public, "rb") as file:
+            key = file.read()
+        with open(self.shared, "wb") as file:
+            file.write(key)
+        self.recast.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + DEADLINE
+        while "no shared secret" not in self.recast.error_text():
+            self.assertLess(time.monotonic(), deadline)
+            select_nothing()
+        self.assertEqual([send(secret) for secret in (key, key.strip(), key[3:], SECRET.encode())], [401, 401, 401, 200])
+
+    def test_what_goes_on_is_signed_by_the_key(self):
+        self.assertEqual(self.send("POST", "/s", b"{}", JSON).status, 200)
+        self.assertIn('alg="ed25519"', self.upstream.one().fields.get("signature-input"))
 
 
 class SignTests(ProxyTestCase):
@@ -274,6 +351,14 @@ class SettingsTests(unittest.TestCase):
         ("sign: { preset: github, secrets: [a, b] }", "needs \"secret\""),
         ("sign: { header: X-A, signed: \"{time}\", secret: s }", "which is none of"),
         ("sign: { preset: github, secret: s, public_url: \"https://a\" }", "doesn't sign the URL"),
+        ("sign: { preset: rfc9421, secret: \"${file:PUBLIC}\" }", "a public key can't sign"),
+        ("sign: { preset: github, secret: \"${file:PRIVATE}\" }", "no shared secret, and github signs with one"),
+        ("verify: { preset: github, secret: \"${file:PUBLIC}\" }", "no shared secret, and github signs with one"),
+        ("verify: { preset: gitlab, secret: \"${file:PUBLIC}\" }", "no shared secret, and gitlab signs with one"),
+        ("verify: { header: X-A, secret: \"${file:PUBLIC}\" }", "no shared secret, and custom signs with one"),
+        ("verify: { preset: rfc9421, algorithm: hmac-sha256, secret: \"${file:PUBLIC}\" }", "no shared secret"),
+        ("verify: { preset: rfc9421, secret: \"${file:PRIVATE}\" }", "a private key is nothing that rfc9421 signs with"),
+        ("verify: { preset: github, secret: whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4= }", "no shared secret"),
         ("challenge: answer", "is for routes with \"verify\""),
         ("verify: 'github(secret: s)', challenge: answer", "has no challenges"),
         ("verify: { preset: github, secret: s, verify_token: t }", "have no token"),
@@ -295,8 +380,10 @@ class SettingsTests(unittest.TestCase):
     def test_mistakes(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "recast.yaml")
+            private, public = make_keys(folder)
             for text, expected in self.CASES:
                 with self.subTest(text):
+                    text = text.replace("PRIVATE", private).replace("PUBLIC", public)
                     with open(path, "w") as file:
                         file.write("version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: 127.0.0.1:3000 }\nroutes:\n"
                                    f"  - {{ name: a, match: /a, upstream: app, {text} }}\n")

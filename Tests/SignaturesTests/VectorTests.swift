@@ -111,4 +111,83 @@ struct VectorTests {
             }
         }
     }
+
+    /// A public key of Ed25519, as SubjectPublicKeyInfo (RFC 8410 §4) in base64.
+    private static let publicKey: String = {
+        let bytes =
+            BinaryEncoding.hex.decode(Array("302a300506032b6570032100\(TestKeys.ed25519Public)".utf8).span) ?? []
+        return String(decoding: BinaryEncoding.base64.encode(bytes.span), as: UTF8.self)
+    }()
+
+    private static let publicPEM = "-----BEGIN PUBLIC KEY-----\n\(publicKey)\n-----END PUBLIC KEY-----\n"
+    private static let standardPublic = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="
+
+    static let keyTexts: [String] = [
+        publicPEM, "\u{FEFF}\(publicPEM)", " \r\n\t\(publicPEM)", "Bag Attributes\n    a: b\n\(publicPEM)",
+        publicPEM.replacing("\n", with: "\r\n"), publicKey, " \(publicKey)\n",
+        standardPublic, " \(standardPublic)\r\n",
+    ]
+
+    @Test(
+        "a key by its look is read as one where a scheme takes keys, and is no shared secret of any",
+        arguments: keyTexts)
+    func keysByTheirLook(text: String) throws {
+        for scheme in SenderPresets.all {
+            do throws(SigningSecret.Fault) {
+                let secret = try SigningSecret(text, for: scheme, as: nil)
+                #expect(scheme.takesKeys && secret.sharedCount == nil, "\(scheme.name)")
+                #expect(secret.description == "a public key", "\(scheme.name)")
+            } catch {
+                #expect(!scheme.takesKeys, "\(scheme.name): \(error.reason)")
+                #expect(error.reason.contains("by the encoding text") && !error.reason.contains(text))
+            }
+            // Whoever writes it has decided.
+            #expect(try SigningSecret(text, for: scheme, as: .text).sharedCount == text.utf8.count)
+        }
+        let names = Set(SenderPresets.all.filter(\.takesKeys).map(\.name))
+        #expect(
+            names == [
+                "discord", "sendgrid", "standard-webhooks", "svix", "http-message-signatures", "sns", "paypal",
+            ])
+        var scheme = try #require(SenderPresets.find("rfc9421"))
+        scheme.messageSignature.algorithm = "hmac-sha256"
+        #expect(throws: SigningSecret.Fault.self) { try SigningSecret(text, for: scheme, as: nil) }
+    }
+
+    @Test("a text that begins as a key and is none is no shared secret either")
+    func keysThatCannotBeRead() throws {
+        let scheme = try #require(SenderPresets.find("http-message-signatures"))
+        for text in [
+            "-----BEGIN PUBLIC KEY-----\ngeheim\n-----END PUBLIC KEY-----", "whpk_geheim", "whsk_geheim",
+            "ssh-ed25519 geheim a@b", " ssh-rsa geheim\n", "ecdsa-sha2-nistp256 geheim",
+            "---- BEGIN SSH2 PUBLIC KEY ----",
+            "{ \"x\": \"geheim\", \"kty\": \"OKP\" }",
+        ] {
+            do throws(SigningSecret.Fault) {
+                _ = try SigningSecret(text, for: scheme, as: nil)
+                Issue.record("\(text) was taken")
+            } catch {
+                #expect(error.reason.contains("by the encoding text") && !error.reason.contains("geheim"))
+            }
+        }
+        // What only resembles a key is what it was.
+        for text in [
+            "BEGIN PUBLIC KEY", "ssh-secret", "{kty}", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        ] {
+            #expect(try SigningSecret(text, for: scheme, as: nil).sharedCount == text.utf8.count)
+        }
+    }
+
+    @Test("a public key signs nothing by RFC 9421 either")
+    func publicKeysSignNothing() throws {
+        let scheme = try #require(SenderPresets.find("http-message-signatures"))
+        let secret = try SigningSecret(Self.publicPEM, for: scheme, as: nil)
+        do throws(MessageSigner.Fault) {
+            _ = try MessageSigner(scheme, secret: secret)
+            Issue.record("a public key was taken")
+        } catch {
+            #expect(error.reason == "a public key can't sign")
+        }
+    }
 }

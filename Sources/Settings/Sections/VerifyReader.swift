@@ -312,7 +312,7 @@ struct VerifyReader {
 
     /// - Parameter isOurs: whether we sign with it, instead of the sender.
     func secret(_ node: SettingsNode, _ scheme: SignatureScheme, isOurs: Bool = false) -> SigningSecret? {
-        var writing = scheme.secretWriting
+        var writing: SigningSecret.Writing?
         var value = node
         var keyID: String?
         if case .mapping = node.content {
@@ -321,7 +321,7 @@ struct VerifyReader {
             if let encoding = part.take("encoding"),
                 let word = context.word(encoding, "\"encoding\"", among: SigningSecret.Writing.allCases.map(\.rawValue))
             {
-                writing = SigningSecret.Writing(rawValue: word) ?? writing
+                writing = SigningSecret.Writing(rawValue: word)
             }
             if scheme.special == .httpMessage, let id = part.take("id") { keyID = context.text(id, "\"id\"") }
             part.finish()
@@ -336,7 +336,8 @@ struct VerifyReader {
         }
         do throws(SigningSecret.Fault) {
             // A file's last line end is none of the secret's.
-            var secret = try SigningSecret(text.hasSuffix("\n") ? String(text.dropLast()) : text, as: writing)
+            var secret = try SigningSecret(
+                text.hasSuffix("\n") ? String(text.dropLast()) : text, for: scheme, as: writing)
             guard isOurs || fits(secret, scheme) else {
                 context.report(value.position, "\(secret) is nothing that \(scheme.name) signs with")
                 return nil
