@@ -443,3 +443,53 @@ class LifeTests(unittest.TestCase):
         # What waited goes where it was to go.
         self.assertEqual(len(self.collector.spans_of(first)), 2)
         self.assertEqual(len(other.spans_of(self.get(recast))), 2)
+
+    def reload(self, recast, *changes):
+        with open(recast.config) as file:
+            text = file.read()
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        with open(recast.config, "w") as file:
+            file.write(text)
+        recast.process.send_signal(1)
+
+    def test_new_settings_lose_no_batch_that_waits_for_its_next_attempt(self):
+        other = Collector()
+        self.addCleanup(other.stop)
+        for changes in ((("100%", "99%"),), (("interval: 10ms", "interval: 20ms"),), ((self.collector.url, other.url),), (("service: edge", "service: rim"),)):
+            with self.subTest(changes):
+                # The second attempt comes behind the reload; it is not the last one.
+                self.collector.reset(lambda number: (503, {}, b"") if number < 3 else (200, {}, b""))
+                recast = self.serve(tracing(self.collector.url, service="edge"))
+                first = self.get(recast)
+                self.collector.wait_for_posts(1)
+                self.reload(recast, *changes)
+                self.assertEqual(len(self.collector.spans_of(first)), 2)
+                self.assertEqual({resource["service.name"] for resource in self.collector.resources}, {"edge"})
+                self.assertEqual(len(self.collector.posts), 3)
+                self.assertEqual(recast.stop(), 0)
+
+    def test_what_waits_for_earlier_settings_is_sent_at_the_end(self):
+        other = Collector()
+        self.addCleanup(other.stop)
+        # The next attempt would come in half a minute.
+        self.collector.reset(lambda number: (503, {"Retry-After": "30"}, b"") if number == 1 else (200, {}, b""))
+        recast = self.serve(tracing(self.collector.url))
+        first = self.get(recast)
+        self.collector.wait_for_posts(1)
+        self.reload(recast, (self.collector.url, other.url))
+        deadline = time.monotonic() + DEADLINE
+        while not other.posts:
+            self.assertLess(time.monotonic(), deadline)
+            self.get(recast)
+            select_nothing()
+        self.assertEqual(recast.stop(), 0)
+        self.assertEqual(len(self.collector.spans_of(first)), 2)
+        self.assertNotIn("were not sent", recast.error_text())
+
+    def test_a_smaller_batch_sends_what_waits(self):
+        recast = self.serve(tracing(self.collector.url, interval="1h", batch=1000))
+        first = self.get(recast)
+        self.reload(recast, ("batch: 1000", "batch: 2"))
+        self.assertEqual(len(self.collector.spans_of(first)), 2)

@@ -369,16 +369,23 @@ public final class Worker {
 
     /// Makes spans by `settings` from here on. Those that wait go where they would have gone.
     private func trace(by settings: TracingSettings?) {
+        traceSampler = TraceSampler(settings)
+        if let tracer, let settings, tracer.goesOn(by: settings) { return }
         if let old = tracer {
+            // Beside a collector that is gone, each reload would leave another one.
+            if retiredTracers.count >= Self.mostRetiredTracers, let oldest = retiredTracers.first { oldest.giveUp() }
             retiredTracers.append(old)
-            old.finish(within: Tracer.finishTime) { [unowned self, unowned old] in
-                retiredTracers.removeAll { $0 === old }
-            }
+            old.retire { [unowned self, unowned old] in retiredTracers.removeAll { $0 === old } }
         }
         tracer = settings.map { Tracer($0, loop: loop, resolver: resolver, counters: counters.tracing) }
-        traceSampler = TraceSampler(settings)
         noteMeasuring()
     }
+
+    /// Tracers of earlier settings that may hold spans at once.
+    private static let mostRetiredTracers = 4
+
+    /// The tracer, and those that still hold spans.
+    private var allTracers: [Tracer] { retiredTracers + (tracer.map { [$0] } ?? []) }
 
     // MARK: Drain
 
@@ -412,7 +419,7 @@ public final class Worker {
         isHurried = true
         if onDrained == nil {
             copies.giveUp()
-            tracer?.giveUp()
+            for tracer in allTracers { tracer.giveUp() }
         }
         endDrain()
     }
@@ -438,8 +445,15 @@ public final class Worker {
             return done()
         }
         copies.finish(within: Self.copyTime) { [self] in
-            guard let tracer, !isHurried else { return done() }
-            tracer.finish(within: Tracer.finishTime, done)
+            let tracers = allTracers
+            guard !tracers.isEmpty, !isHurried else { return done() }
+            var left = tracers.count
+            for tracer in tracers {
+                tracer.finish(within: Tracer.finishTime) {
+                    left -= 1
+                    if left == 0 { done() }
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@ internal import Octets
 /// Sends spans to a collector by OTLP over HTTP: many at a time, one request after the other, on the worker's loop. Requests that
 /// are served never wait for it: what the collector doesn't take in time is dropped and counted.
 final class SpanExporter {
-    private let settings: TracingSettings
+    private var settings: TracingSettings
     private let loop: EventLoop
     private let counters: TracingCounters
     private let connection: CollectorConnection
@@ -15,8 +15,11 @@ final class SpanExporter {
     private var batch: (count: Int, body: OutputBuffer)?
     /// Sends what waits; or, while there is a batch, that again.
     private var timer: Timer!
+    /// Called once when nothing is left: no more spans come.
     private var finishing: (() -> Void)?
     private var finishTimer: Timer?
+    /// Whether the end doesn't wait for further attempts.
+    private var isHurried = false
     private var isFinished = false
     /// Whether the last batch could not be sent, which was logged then.
     private var isFailing = false
@@ -52,9 +55,38 @@ final class SpanExporter {
     /// Whether the timer is set to the next tick.
     private var isSoon = false
 
-    /// Sends what waits, one batch after the other, and then calls `done`, at the latest after `nanoseconds`.
-    func finish(within nanoseconds: UInt64, _ done: @escaping () -> Void) {
+    /// Goes on by other settings with all that it has, where they only say how many spans go at once, how long they wait for each other
+    /// and how many may wait. Returns false, and changes nothing, where what waits was to go elsewhere, or in another way.
+    func goesOn(by other: TracingSettings) -> Bool {
+        var same = other
+        same.sample = settings.sample
+        same.parent = settings.parent
+        same.queue = settings.queue
+        same.batch = settings.batch
+        same.interval = settings.interval
+        guard same == settings, finishing == nil, !isFinished else { return false }
+        settings = other
+        queue.limit = other.queue
+        if batch == nil, queue.waitingCount > 0, !isSoon {
+            isSoon = queue.waitingCount >= other.batch
+            timer.set(after: isSoon ? 0 : other.interval.nanoseconds)
+        }
+        return true
+    }
+
+    /// Sends what waits as it would have been sent, in as many attempts, and then calls `done`. No more spans come.
+    func retire(_ done: @escaping () -> Void) {
         finishing = done
+        guard queue.count > 0 else { return giveUp() }
+        if batch == nil { send() }
+    }
+
+    /// Sends what waits, one batch after the other, and then calls `done`, at the latest after `nanoseconds`. One that has retired calls
+    /// this `done` alone.
+    func finish(within nanoseconds: UInt64, _ done: @escaping () -> Void) {
+        guard !isFinished else { return done() }
+        finishing = done
+        isHurried = true
         guard queue.count > 0 else { return giveUp() }
         let end = Timer(loop: loop) { [unowned self] in giveUp() }
         end.set(after: nanoseconds)
@@ -63,7 +95,7 @@ final class SpanExporter {
         if batch == nil { send() } else if timer.isSet { post() }
     }
 
-    /// Drops what is left, and calls what `finish` was given.
+    /// Drops what is left, and calls what `finish` or `retire` was given.
     func giveUp() {
         guard let done = finishing else { return }
         finishing = nil
@@ -139,7 +171,7 @@ final class SpanExporter {
 
     /// Lets the batch be sent again later. Returns false where it is given up.
     private func repeats(asked: Int?) -> Bool {
-        guard finishing == nil, let time = backoff.next(asked: asked, random: .random(in: .min ... .max)) else {
+        guard !isHurried, let time = backoff.next(asked: asked, random: .random(in: .min ... .max)) else {
             return false
         }
         counters.retried += 1

@@ -1,6 +1,6 @@
 /// Spans that wait, and those on their way: no more than `limit` in all.
 struct SpanQueue {
-    let limit: Int
+    var limit: Int
     private var waiting: [[UInt8]] = []
     /// Those of the batch that is on its way.
     private(set) var sending = 0

@@ -9,7 +9,7 @@ internal import Transcoding
 /// Names are those of OpenTelemetry's semantic conventions for HTTP where these have one, else they begin with `recast.`
 /// (docs/tracing.md). No span holds a value of a body; queries and parameters of paths are redacted as in the access log.
 final class Tracer {
-    /// Nanoseconds that the end of a worker, or new settings, give to what waits: 2 s.
+    /// Nanoseconds that the end of a worker gives to what waits: 2 s.
     static let finishTime: UInt64 = 2_000_000_000
 
     private let loop: EventLoop
@@ -24,12 +24,18 @@ final class Tracer {
         exporter = SpanExporter(settings, loop: loop, resolver: resolver, counters: counters)
     }
 
+    /// Goes on by other settings; returns false where what waits goes elsewhere than what will come.
+    func goesOn(by settings: TracingSettings) -> Bool { exporter.goesOn(by: settings) }
+
+    /// Sends what waits, in as many attempts as ever, and then calls `done` once.
+    func retire(_ done: @escaping () -> Void) { exporter.retire(done) }
+
     /// Sends what waits and then calls `done` once, at the latest after `nanoseconds`. What is left then is dropped and counted.
     func finish(within nanoseconds: UInt64, _ done: @escaping () -> Void) {
         exporter.finish(within: nanoseconds, done)
     }
 
-    /// Ends what `finish` has begun now.
+    /// Ends what `finish` or `retire` has begun now.
     func giveUp() { exporter.giveUp() }
 
     // MARK: Spans
