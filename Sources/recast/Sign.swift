@@ -24,8 +24,10 @@ struct SignedRequestOptions: ParsableArguments {
     )
     var encoding: String?
 
-    @Option(help: "The URL that the sender was told, with path and query.")
-    var url = "http://localhost/"
+    @Option(help: "The URL that the sender was told, with path and query; http://localhost/ without it.")
+    var url: String?
+
+    private static let standardURL = "http://localhost/"
 
     @Option(help: "The request's method.")
     var method = "POST"
@@ -55,7 +57,7 @@ struct SignedRequestOptions: ParsableArguments {
                 throw CommandFault(CommandFault.usage, "recast \(command): \(error.reason)")
             }
         }
-        guard Self.isURL(url) else {
+        guard Self.isURL(address) else {
             throw CommandFault(
                 CommandFault.usage,
                 "recast \(command): --url is what the sender was told, from http:// or https:// on, with what has no place in a URL "
@@ -112,9 +114,12 @@ struct SignedRequestOptions: ParsableArguments {
         return rest.isEmpty || rest.first == ":" && (rest.count == 1 || UInt16(rest.dropFirst()) != nil)
     }
 
+    /// The URL, with the default one where none is given.
+    var address: String { url ?? Self.standardURL }
+
     /// Scheme and authority, and path and query.
     var splitURL: (base: String, target: [UInt8]) {
-        let bytes = Array(url.utf8)
+        let bytes = Array(address.utf8)
         guard
             let slashes = bytes.indices.dropLast().first(where: {
                 bytes[$0] == UInt8(ascii: "/") && bytes[$0 + 1] == UInt8(ascii: "/")
@@ -123,6 +128,16 @@ struct SignedRequestOptions: ParsableArguments {
         let slash = bytes[(slashes + 2)...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.endIndex
         return (String(decoding: bytes[..<slash], as: UTF8.self), Array(bytes[slash...]))
     }
+
+    /// What a request to the URL has as its Host: no user, and no colon without a port.
+    var authority: String {
+        guard let mark = address.firstRange(of: "://") else { return address }
+        let authority = address[mark.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        return String(host.hasSuffix(":") ? host.dropLast() : host)
+    }
+
+    var isSecure: Bool { address.lowercased().hasPrefix("https:") }
 
     /// Milliseconds since 1970.
     var milliseconds: Int { (time ?? Int(Glibc.time(nil))) * 1000 }
@@ -157,7 +172,7 @@ struct Sign: ParsableCommand {
         }
         var message = MessageSigner.Message()
         message.method = options.method
-        message.url = options.url
+        message.url = options.address
         message.id = id
         message.time = options.milliseconds
         message.contentType = options.type
@@ -221,7 +236,8 @@ struct Verify: ParsableCommand {
         var settings = SignatureVerifier.Options(scheme: scheme, secrets: [secret])
         settings.webhookID = webhookID
         let (base, target) = options.splitURL
-        settings.publicURL = base
+        // Without a URL the request says itself where it went.
+        settings.publicURL = options.url == nil ? "http://\(head.authority.lossyString())" : base
         do throws(SignatureFault) {
             let verifier = try SignatureVerifier(
                 settings, head, target: target.span, isSecure: false, now: options.milliseconds)
@@ -233,31 +249,50 @@ struct Verify: ParsableCommand {
         try StandardStreams.write(text: "verified: \(scheme.name)\n")
     }
 
-    /// The request's head.
+    /// The request's head. Its Host is the one among the fields, which must be the URL's, else the URL's.
     private func head() throws(CommandFault) -> MessageHead {
-        if let line = fields.first(where: { !$0.contains(":") }) {
-            throw CommandFault(CommandFault.usage, "recast verify: \"\(line)\" is no 'Name: value'")
+        var lines: [(name: [UInt8], value: [UInt8])] = []
+        for field in fields {
+            guard let colon = field.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+                throw CommandFault(CommandFault.usage, "recast verify: \"\(field)\" is no 'Name: value'")
+            }
+            lines.append((Array(field.utf8[..<colon]), Array(field.utf8[colon...].dropFirst())))
         }
+        let hasHost = lines.contains { KnownField.find($0.name.span) == .host }
+        do throws(WireError) {
+            // Both are compared, and then the field stands as it was written.
+            if hasHost, options.url != nil { _ = try head(lines, authority: options.authority) }
+            return try head(lines, authority: hasHost ? nil : options.authority)
+        } catch {
+            let reason =
+                error.code == "http_host_mismatch"
+                ? "the field Host names another host than --url; a request has one of them, which the sender was told"
+                : "these are no fields of a request: \(error.reason)"
+            throw CommandFault(CommandFault.usage, "recast verify: \(reason)")
+        }
+    }
+
+    private func head(
+        _ lines: [(name: [UInt8], value: [UInt8])], authority: String?
+    ) throws(WireError) -> MessageHead {
         var head = MessageHead()
         var builder = HeadBuilder()
-        do throws(WireError) {
+        let method = Array(options.method.utf8)
+        let path = Array("/".utf8)
+        if let authority {
+            let host = Array(authority.utf8)
             try builder.beginRequest(
-                method: Array(options.method.utf8).span, authority: Array("localhost".utf8).span,
-                path: Array("/".utf8).span,
-                into: &head)
-            var hasType = false
-            for field in fields {
-                let colon = field.utf8.firstIndex(of: UInt8(ascii: ":")) ?? field.utf8.endIndex
-                let name = Array(field.utf8[..<colon])
-                let value = Array(field.utf8[colon...].dropFirst())
-                hasType = hasType || KnownField.find(name.span) == .contentType
-                try builder.add(name.span, value.span.withoutBlanks, to: &head)
-            }
-            if !hasType { try builder.add(Array("Content-Type".utf8).span, Array(options.type.utf8).span, to: &head) }
-            try builder.finish(&head)
-        } catch {
-            throw CommandFault(CommandFault.usage, "recast verify: a field is no 'Name: value': \(error.reason)")
+                method: method.span, isSecure: options.isSecure, authority: host.span, path: path.span, into: &head)
+        } else {
+            try builder.beginRequest(method: method.span, isSecure: options.isSecure, path: path.span, into: &head)
         }
+        var hasType = false
+        for (name, value) in lines {
+            hasType = hasType || KnownField.find(name.span) == .contentType
+            try builder.add(name.span, value.span.withoutBlanks, to: &head)
+        }
+        if !hasType { try builder.add(Array("Content-Type".utf8).span, Array(options.type.utf8).span, to: &head) }
+        try builder.finish(&head)
         return head
     }
 }

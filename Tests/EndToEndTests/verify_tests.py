@@ -374,6 +374,35 @@ class CommandTests(unittest.TestCase):
             with self.subTest(url):
                 self.assertEqual(self.run_command("sign", "square", "--secret", "s", "--url", url)[0], 0)
 
+    def test_a_request_has_its_host_in_the_url_and_in_its_fields(self):
+        def verify(sender, signed, *arguments):
+            fields = [part for line in signed.splitlines() for part in ("-H", line)]
+            return self.run_command("verify", sender, "--secret", "s", *fields, *arguments)
+
+        for url, hosts in (("http://h.example/x", ("h.example", "H.example:80")), ("https://h.example:8443/x?a=1", ("h.example:8443",)),
+                           ("HTTPS://h.example/x", ("h.example:443",)), ("http://[::1]:8080/", ("[::1]:8080",)),
+                           ("http://user:word@h.example/?a", ("h.example",)), ("http://h.example:/", ("h.example",))):
+            for sender in ("github", "square", "rfc9421"):
+                code, signed, errors = self.run_command("sign", sender, "--secret", "s", "--url", url)
+                self.assertEqual((code, errors), (0, ""))
+                for host in (None, *hosts):
+                    with self.subTest(url=url, sender=sender, host=host):
+                        more = ("-H", f"Host: {host}") if host else ()
+                        self.assertEqual(verify(sender, signed, "--url", url, *more), (0, f"verified: {sender}\n", ""))
+                code, output, errors = verify(sender, signed, "--url", url, "-H", "Host: other.example")
+                self.assertEqual((code, output), (64, ""))
+                self.assertIn("Host names another host than --url", errors)
+        # Without a URL the request says where it went.
+        signed = self.run_command("sign", "square", "--secret", "s", "--url", "http://h.example:81/")[1]
+        self.assertEqual(verify("square", signed, "-H", "Host: h.example:81")[0], 0)
+        self.assertEqual(verify("square", signed, "-H", "Host: h.example")[0], 65)
+        self.assertEqual(verify("square", self.run_command("sign", "square", "--secret", "s")[1])[0], 0)
+        for field, reason in (("Host: a b", "not a host"), ("b c: d", "no fields of a request")):
+            code, output, errors = verify("square", signed, "-H", field)
+            self.assertEqual((code, output), (64, ""))
+            self.assertIn(reason, errors)
+        self.assertIn("Host must appear once", verify("square", signed, "-H", "Host: a", "-H", "Host: a")[2])
+
     def test_what_cannot_be_signed_is_told_to_who_signs(self):
         def sign(sender, *more, body=b'{"a":1}'):
             return self.run_command("sign", sender, "--secret", "s", *more, body=body)
