@@ -15,6 +15,7 @@ import unittest
 
 from admin import Admin, admin_port
 from harness import DEADLINE, FORM, RECAST, ROOT, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
+from http2_client import HTTP2Client
 
 
 class PipedLogTests(unittest.TestCase):
@@ -226,6 +227,40 @@ class CombinedLogTests(ProxyTestCase):
         self.assertRegex(text, r'^127\.0\.0\.1 - - \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000\] '
                                r'"GET /a HTTP/1\.1" 200 2 "http://r\.example/p" "evil\\x22 200 \\x22\\x5Cx"\n$')
         self.assertNotIn("SECRET", text)
+
+
+class CombinedSizeTests(ProxyTestCase):
+    """The size is that of the body alone, as nginx and Apache have it."""
+
+    routes = """
+  - { name: some, match: /some, upstream: app }
+  - { name: posts, match: { path: /posts, method: POST }, upstream: app }
+"""
+    access_log = "{ to: stdout, format: combined }"
+
+    def lines(self, count):
+        """The first lines, which are waited for."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            with open(self.recast.output) as file:
+                lines = [line for line in file if line.endswith("\n")]
+            if len(lines) >= count:
+                return lines
+            self.assertLess(time.monotonic(), deadline)
+            select_nothing()
+
+    def test_answers_of_ours_and_forwarded_ones(self):
+        sizes = []
+        for method, target in (("GET", "/some"), ("GET", "/none"), ("HEAD", "/none"), ("GET", "/posts")):
+            response = self.send(method, target)
+            sizes.append((response.status, len(response.body)))
+        with HTTP2Client(self.recast.port) as client:
+            response = client.exchange("GET", "/none")
+            sizes.append((response.status, len(response.body)))
+        self.assertEqual([status for status, _ in sizes[:3]], [200, 404, 404])
+        self.assertGreater(min(sizes[1][1], sizes[4][1]), 0)
+        logged = [re.search(r'" (\d+) (\d+) "', line) for line in self.lines(5)]
+        self.assertEqual([(int(match[1]), int(match[2])) for match in logged], sizes)
 
 
 class StoppedReaderTests(unittest.TestCase):

@@ -183,6 +183,21 @@ class SpanTests(TracedTestCase):
         self.assertNotIn("http.route", found)
         self.assertEqual(server.status.code, 0)  # the client's fault
 
+    def test_the_size_of_an_answer_of_ours_is_its_bodys(self):
+        for method, target, status in (("GET", "/none", 404), ("HEAD", "/none", 404), ("GET", "/gone", 502)):
+            with self.subTest(method=method, target=target):
+                with Client(self.recast.port) as client:
+                    client.request(method, target)
+                    response = client.response(method)
+                self.assertEqual(response.status, status)
+                (server,) = self.spans(response)[SERVER]
+                self.assertEqual(attributes(server)["http.response.body.size"], len(response.body))
+        with HTTP2Client(self.recast.port) as client:
+            response = client.exchange("GET", "/none")
+            (server,) = self.spans(response)[SERVER]
+            self.assertGreater(len(response.body), 0)
+            self.assertEqual(attributes(server)["http.response.body.size"], len(response.body))
+
     def test_a_body_that_can_not_be_converted(self):
         response, spans = self.traced("POST", "/convert/7", "a=%FFsecret", FORM)
         self.assertEqual(response.status, 400)

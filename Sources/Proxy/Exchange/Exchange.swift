@@ -447,6 +447,7 @@ final class Exchange {
             appendRuledFields(to: &output, from: fields)
             if tap != nil { tapAnswer(output, from: fields) }
         }
+        record.headBack = record.bytesBack - content.count
         if tap != nil { tapAnswered(content) }
     }
 
@@ -468,6 +469,7 @@ final class Exchange {
             appendRuledFields(to: &output, from: fields)
             if tap != nil { tapAnswer(output, from: fields) }
         }
+        record.headBack = record.bytesBack
     }
 
     /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
@@ -681,6 +683,10 @@ struct ExchangeRecord {
     var bytesIn = 0
     var bytesOut = 0
     var bytesBack = 0
+    /// Those of `bytesBack` that are the head of an answer of ours.
+    var headBack = 0
+    /// Bytes of the content alone that the client got.
+    var contentBack: Int { bytesBack - headBack }
     /// Nanoseconds from the request's head to the upstream's first byte; 0 when there was none.
     var firstByteTime: UInt64 = 0
     /// Body bytes of the upstream's response.

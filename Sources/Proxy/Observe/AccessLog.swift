@@ -170,7 +170,7 @@ final class AccessLog {
         line.client(exchange.client)
         line.time { time.appendCombined(loop.wallClockMilliseconds, to: &$0) }
         line.request(exchange.request, form.query)
-        line.outcome(status: exchange.record.status, bytes: exchange.record.bytesBack)
+        line.outcome(status: exchange.record.status, bytes: exchange.record.contentBack)
         line.agents(exchange.request, form.query)
         lines = line.end()
     }

@@ -78,7 +78,7 @@ final class Tracer {
         }
         if record.status > 0 { writer.number("http.response.status_code", record.status) }
         writer.number("http.request.body.size", record.bytesIn)
-        writer.number("http.response.body.size", record.bytesBack)
+        writer.number("http.response.body.size", record.contentBack)
         if let route = exchange.route { writer.text("recast.route", route.name) }
         let requestID = exchange.requestID
         writer.text("recast.request_id", requestID.span)
@@ -173,7 +173,8 @@ final class Tracer {
         writer.text("recast.input", conversion.inputEncoding.name)
         writer.text("recast.output", output.name)
         writer.number("recast.bytes_in", transcoder.coding == nil ? transcoder.count : transcoder.codedCount)
-        writer.number("recast.bytes_out", record.bytesBack)
+        // An answer of ours in its place is none of what it has written.
+        writer.number("recast.bytes_out", record.headBack > 0 ? 0 : record.bytesBack)
         if let accounting = transcoder.accounting {
             writer.accounting(accounting)
         } else {
