@@ -62,6 +62,12 @@ internal struct Authority {
 }
 
 extension MessageHead {
+    /// Where the host of an authority stands, an IPv6 literal with its brackets, and its port; nil of what is no authority.
+    package static func authority(in text: Span<UInt8>) -> (host: Range<Int>, port: Int?)? {
+        guard let authority = Authority.parse(text, 0, text.count) else { return nil }
+        return (authority.host.range, authority.port)
+    }
+
     /// Makes this the effective host, in lower case: host names know no case, and one spelling must reach every hop.
     internal mutating func setAuthority(_ authority: Authority) {
         hostRange = authority.host

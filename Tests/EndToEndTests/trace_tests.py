@@ -37,13 +37,14 @@ def tracing(url, sample="100%", **further):
 class TracedTestCase(ProxyTestCase):
     routes = ROUTES
     tracing = {}
+    further_settings = ""
 
     @classmethod
     def setUpClass(cls):
         cls.collector = Collector()
         cls.addClassCleanup(cls.collector.stop)
         cls.admin_port, line = admin_port()
-        cls.settings = line + tracing(cls.collector.url, **cls.tracing)
+        cls.settings = line + tracing(cls.collector.url, **cls.tracing) + cls.further_settings
         cls.further_upstreams = {"gone": f"127.0.0.1:{free_port()}"}
         super().setUpClass()
 
@@ -264,6 +265,69 @@ class SpanTests(TracedTestCase):
                 self.assertEqual(self.upstream.one().fields.all("traceparent"),
                                  [f"00-{TRACE}-{client_span.span_id.hex()}-01"])
                 self.collector.reset()
+
+
+class OriginTests(TracedTestCase):
+    """Where the client's request went, as OpenTelemetry has it: by Host, or by what a trusted peer says."""
+
+    NAMES = "url.scheme", "server.address", "server.port", "client.address"
+
+    def origin(self, target, *fields):
+        _, spans = self.traced("GET", target, fields=fields)
+        (server,) = spans[SERVER]
+        found = attributes(server)
+        return tuple(found.get(name) for name in self.NAMES)
+
+
+class TrustedOriginTests(OriginTests):
+    routes = ROUTES + """
+  - { name: rfc, match: "/rfc/*", upstream: app, forwarded: forwarded }
+  - { name: none, match: "/none/*", upstream: app, forwarded: off }
+"""
+    further_settings = "trusted: [127.0.0.0/8, 10.0.0.0/8]\n"
+
+    def test_x_forwarded(self):
+        own = self.origin("/plain/a")
+        self.assertEqual((own[0], own[3]), ("http", "127.0.0.1"))
+        fields = ("X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: https", "X-Forwarded-Host: Pub.example")
+        for target in ("/plain/a", "/none/a"):
+            self.assertEqual(self.origin(target, *fields), ("https", "pub.example", None, "192.0.2.9"))
+        # Forwarded is not the format of that route.
+        self.assertEqual(self.origin("/plain/a", "Forwarded: for=192.0.2.9;proto=https;host=pub.example"), own)
+        for host, expected in (("pub.example:8443", ("pub.example", 8443)), ("[2001:DB8::1]:444", ("2001:db8::1", 444)),
+                               ("made-up.example, pub.example", ("pub.example", None)), ("a b", own[1:3]), ("", own[1:3])):
+            with self.subTest(host):
+                self.assertEqual(self.origin("/plain/a", f"X-Forwarded-Host: {host}")[1:3], expected)
+        for proto, expected in (("HTTPS", "https"), ("http", "http"), ("https, http", "http"), ("http, https", "https"), ("gopher", "http")):
+            with self.subTest(proto):
+                self.assertEqual(self.origin("/plain/a", f"X-Forwarded-Proto: {proto}")[0], expected)
+
+    def test_forwarded(self):
+        own = self.origin("/rfc/a")
+        self.assertEqual(self.origin("/rfc/a", 'Forwarded: for=192.0.2.9;proto=https;host="Pub.example:8443"'),
+                         ("https", "pub.example", 8443, "192.0.2.9"))
+        # The element of the proxy that the client has reached: what stands left of it may be made up.
+        self.assertEqual(self.origin("/rfc/a", "Forwarded: for=198.51.100.7;host=made-up.example;proto=http",
+                                     "Forwarded: for=192.0.2.9;proto=https;host=pub.example, for=10.1.2.3;host=inner.example;proto=http"),
+                         ("https", "pub.example", None, "192.0.2.9"))
+        self.assertEqual(self.origin("/rfc/a", "Forwarded: for=unknown;proto=https;host=pub.example"),
+                         ("https", "pub.example", None, own[3]))
+        self.assertEqual(self.origin("/rfc/a", "Forwarded: for=192.0.2.9"), (*own[:3], "192.0.2.9"))
+        self.assertEqual(self.origin("/rfc/a", "X-Forwarded-Proto: https", "X-Forwarded-Host: pub.example"), own)
+
+
+class UntrustedOriginTests(OriginTests):
+    def test_nobody_else_is_believed(self):
+        own = self.origin("/plain/a")
+        self.assertEqual(self.origin("/plain/a", "X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: https",
+                                     "X-Forwarded-Host: pub.example"), own)
+
+    def test_an_address_of_ipv6_has_no_brackets(self):
+        with Client(self.recast.port) as client:
+            client.send(b"GET /plain/a HTTP/1.1\r\nHost: [::1]:8443\r\n\r\n")
+            (server,) = self.spans(client.response("GET"))[SERVER]
+        found = attributes(server)
+        self.assertEqual((found["server.address"], found["server.port"]), ("::1", 8443))
 
 
 class SampleTests(TracedTestCase):

@@ -35,6 +35,68 @@ enum ClientChain {
         return client
     }
 
+    /// What trusted peers said of the URL that the client asked for; what none has said is nil, or empty.
+    struct Origin {
+        var isSecure: Bool?
+        /// In lower case, an IPv6 address without its brackets.
+        var host: [UInt8] = []
+        var port: Int?
+
+        fileprivate mutating func take(scheme: Span<UInt8>) {
+            if scheme.isEqualIgnoringCase(to: "https") { isSecure = true }
+            if scheme.isEqualIgnoringCase(to: "http") { isSecure = false }
+        }
+
+        fileprivate mutating func take(host text: Span<UInt8>) {
+            guard let authority = MessageHead.authority(in: text) else { return }
+            for index in authority.host where text[index] != UInt8(ascii: "[") && text[index] != UInt8(ascii: "]") {
+                host.append(ASCII.lowercased(text[index]))
+            }
+            port = authority.port
+        }
+    }
+
+    /// Where the client's request went, by a trusted peer's word. Of X-Forwarded-Proto and X-Forwarded-Host the last member counts, which
+    /// is the peer's own; of Forwarded the element of the proxy that the client has reached, over trusted ones, as `client` finds it.
+    static func origin(
+        of head: borrowing MessageHead, _ format: ForwardedFormat, trusted: TrustedPeers
+    ) -> Origin {
+        var origin = Origin()
+        var steps = 0
+        var line = head.fieldCount - 1
+        while line >= 0 {
+            defer { line -= 1 }
+            let field = head.known(line)
+            let value = head.value(line)
+            switch (field, format) {
+            case (.forwarded, .forwarded):
+                var end = value.count
+                while end >= 0 {
+                    let start = memberStart(value, before: end)
+                    let member = value.extracting(start..<end)
+                    end = start - 1
+                    origin = Origin()
+                    if let range = parameter("proto", of: member) { origin.take(scheme: member.extracting(range)) }
+                    if let range = parameter("host", of: member) { origin.take(host: member.extracting(range)) }
+                    steps += 1
+                    guard steps < 32, let address = forwardedFor(member), trusted.contains(address) else {
+                        return origin
+                    }
+                }
+            case (.xForwardedProto, .xForwarded), (.xForwardedProto, .off):
+                guard origin.isSecure == nil else { continue }
+                let start = memberStart(value, before: value.count)
+                origin.take(scheme: value.extracting(start..<value.count).withoutBlanks)
+            case (.xForwardedHost, .xForwarded), (.xForwardedHost, .off):
+                guard origin.host.isEmpty else { continue }
+                let start = memberStart(value, before: value.count)
+                origin.take(host: value.extracting(start..<value.count).withoutBlanks)
+            default: continue
+            }
+        }
+        return origin
+    }
+
     /// Bytes of the chain that `head` has.
     static func size(of head: borrowing MessageHead, _ field: KnownField) -> Int {
         guard head.contains(field) else { return 0 }
@@ -91,6 +153,12 @@ enum ClientChain {
 
     /// The address of the parameter `for` (RFC 7239 §5.2), nil for unknown and obfuscated ones.
     private static func forwardedFor(_ member: Span<UInt8>) -> SocketAddress? {
+        guard let range = parameter("for", of: member) else { return nil }
+        return address(member.extracting(range))
+    }
+
+    /// Where the value of a parameter stands, without its quotes; nil where there is no such parameter.
+    private static func parameter(_ wanted: StaticString, of member: Span<UInt8>) -> Range<Int>? {
         var start = 0
         while start < member.count {
             let end = parameterEnd(member, from: start)
@@ -98,7 +166,7 @@ enum ClientChain {
                 Scan.firstIndex(of: UInt8(ascii: "="), in: member.extracting(start..<end)).map { start + $0 } ?? end
             var name = start
             while name < at, member[name] == ASCII.space || member[name] == ASCII.tab { name += 1 }
-            if at < end, member.extracting(name..<at).isEqualIgnoringCase(to: "for") {
+            if at < end, member.extracting(name..<at).isEqualIgnoringCase(to: wanted) {
                 at += 1
                 var last = end
                 while last > at, member[last - 1] == ASCII.space || member[last - 1] == ASCII.tab { last -= 1 }
@@ -106,7 +174,7 @@ enum ClientChain {
                     at += 1
                     last -= 1
                 }
-                return address(member.extracting(at..<last))
+                return at..<last
             }
             start = end + 1
         }

@@ -69,10 +69,12 @@ final class Tracer {
             $0.append(UInt8(ascii: " "))
             $0.append(pattern.utf8Span.span)
         }
-        writer.request(exchange.request)
+        let origin = exchange.origin
+        writer.request(exchange.request, origin)
         if let pattern { writer.text("http.route", pattern) }
         if let downstream = exchange.downstream {
-            writer.text("url.scheme", downstream.isSecure ? "https" : "http" as StaticString)
+            let isSecure = origin.isSecure ?? downstream.isSecure
+            writer.text("url.scheme", isSecure ? "https" : "http" as StaticString)
             writer.address("network.peer.address", downstream.peer)
             if let client = exchange.client { writer.address("client.address", client) }
         }
@@ -204,6 +206,12 @@ private struct SpanTimes {
 }
 
 extension Exchange {
+    /// Where the client's request went, as far as a trusted peer says it.
+    fileprivate var origin: ClientChain.Origin {
+        guard trustsPeer, request.hasFields, let route, let snapshot else { return ClientChain.Origin() }
+        return ClientChain.origin(of: request, route.forwarding.format, trusted: snapshot.forwarding.trusted)
+    }
+
     /// Appends the address that the upstream was asked for, redacted: of a query that a body became, too, the names alone.
     fileprivate func appendURL(
         of route: Route, _ scheme: StaticString, _ endpoint: Endpoint, to output: inout OutputBuffer
@@ -219,14 +227,22 @@ extension Exchange {
 
 extension SpanWriter {
     /// What a request's line and its head say.
-    fileprivate mutating func request(_ head: borrowing MessageHead) {
+    ///
+    /// - Parameter origin: where it went, by a trusted peer's word.
+    fileprivate mutating func request(_ head: borrowing MessageHead, _ origin: ClientChain.Origin) {
         guard !head.method.isEmpty else { return }
         method(of: head)
         text("url.path") { $0.append(path: head.path, .redact) }
         if let query = head.query { text("url.query") { $0.append(query: query, .redact) } }
         text("network.protocol.version", head.version.spanText)
-        if !head.authority.isEmpty {
-            text("server.address", head.host)
+        if !origin.host.isEmpty {
+            text("server.address", origin.host.span)
+            if let port = origin.port { number("server.port", port) }
+        } else if !head.authority.isEmpty {
+            let host = head.host
+            // An address of IPv6 has no brackets here.
+            let isLiteral = host.count > 2 && host[0] == UInt8(ascii: "[")
+            text("server.address", host.extracting(isLiteral ? 1..<host.count - 1 : 0..<host.count))
             if let port = head.port { number("server.port", port) }
         }
         guard head.hasFields, let line = head.first(.userAgent) else { return }
