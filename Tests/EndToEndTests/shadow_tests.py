@@ -514,7 +514,7 @@ class ComparedTests(ShadowTestCase):
         self.assertEqual(self.send("GET", f"/{route}").status, options.get("statuses", (200,))[0])
         self.comparisons(1, outcome, route)
         after = self.admin.metrics()
-        found = {kind: count for kind in ("status", "missing", "added", "value", "type", "unreadable")
+        found = {kind: count for kind in ("status", "missing", "added", "value", "type", "content", "unreadable")
                  if (count := after.sum("recast_shadow_differences_total", route=route, kind=kind)
                      - before.sum("recast_shadow_differences_total", route=route, kind=kind))}
         self.assertEqual(found, dict(differences))
@@ -536,11 +536,26 @@ class ComparedTests(ShadowTestCase):
         self.compare({}, b"{", outcome="different", differences={"unreadable": 1})
         self.compare({}, b"<html>", types=(JSON, "text/html"), outcome="different", differences={"type": 1})
 
+    def test_contents_without_values_are_compared_by_their_bytes(self):
+        for media_type in ("text/plain", "text/html; charset=utf-8", "image/png", "application/octet-stream"):
+            self.compare(b"ok", b"ok", types=(media_type,) * 2, outcome="same")
+            self.compare(b"ok", b"OK", types=(media_type,) * 2, outcome="different", differences={"content": 1})
+        self.compare(b"ok", b"ok", types=("text/html", "Text/HTML; charset=utf-8"), outcome="same")
+        self.compare(b"ok", b"ok", types=("text/plain", "text/html"), outcome="different", differences={"type": 1})
+        self.compare(b"ok", gzip.compress(b"ok"), types=("text/plain",) * 2, fields=((), ("Content-Encoding: gzip",)), outcome="same")
+        self.compare(b"", b"", types=("text/plain",) * 2, outcome="same")
+        self.compare(b"", b"a", types=("text/plain",) * 2, outcome="different", differences={"content": 1})
+        self.compare(b"a", b"b", types=("text/plain",) * 2, statuses=(200, 201), outcome="different",
+                     differences={"status": 1, "content": 1})
+        # Nothing of them is compared where one is too long.
+        self.compare(b"a" * 1024, b"b" * 1024, types=("text/plain",) * 2, route="short", outcome="different",
+                     differences={"content": 1})
+        self.compare(b"a" * 1025, b"b" * 1025, types=("text/plain",) * 2, route="short", outcome="skipped")
+
     def test_what_is_ignored_may_differ(self):
         self.compare({"updated_at": 1, "items": [{"id": 1}, {"id": 2}]}, {"items": [{"id": 3}, {}]}, outcome="same")
 
     def test_what_cannot_be_compared_is_skipped(self):
-        self.compare(b"a", b"b", types=("text/plain",) * 2, outcome="skipped")
         self.compare({"a": "x" * 1100}, {"a": "y" * 1100}, route="short", outcome="skipped")
         self.compare({"a": 1}, {"a": 2}, fields=((), ("Content-Encoding: x-unknown",)), outcome="skipped")
         self.compare(list(range(5000)), list(range(1, 5001)), outcome="skipped")

@@ -15,6 +15,8 @@ package struct ValueDifferences {
         case value
         /// Both have one, of another type.
         case type
+        /// Both are of one type that has no values, and their bytes differ.
+        case content
         /// One of the two is not what its type says, or has another type.
         case unreadable
     }

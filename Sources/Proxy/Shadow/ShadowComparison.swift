@@ -7,8 +7,7 @@ struct ShadowComparison {
     enum Outcome: String {
         case same
         case different
-        /// They can't be compared: one isn't whole, is too long, has a content coding that can't be undone, or is of a type that has no
-        /// values; its status may have been.
+        /// They can't be compared: one isn't whole, is too long, or has a content coding that can't be undone; its status may have been.
         case skipped
     }
 
@@ -42,11 +41,26 @@ struct ShadowComparison {
         if one.isEqual(to: other), type.isEqual(to: otherType) { return true }
         switch (AnswerValues.read(one, type: type), AnswerValues.read(other, type: otherType)) {
         case (.values(let one), .values(let other)): differences.compare(one, other)
-        case (.tooLong, _), (_, .tooLong), (.otherType, .otherType): return false
+        case (.tooLong, _), (_, .tooLong): return false
+        case (.otherType, .otherType):
+            // Without values there are the bytes: whoever tries another upstream wants to hear of them, too.
+            if !Self.isSameType(type, otherType) {
+                differences.add(.type)
+            } else if !one.isEqual(to: other) {
+                differences.add(.content)
+            }
         case (.otherType, _), (_, .otherType): differences.add(.type)
         case (.unreadable, _), (_, .unreadable): differences.add(.unreadable)
         }
         return true
+    }
+
+    /// Whether two media types are the same, whatever their parameters.
+    private static func isSameType(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
+        let semicolon = UInt8(ascii: ";")
+        let first = one.extracting(0..<(Scan.firstIndex(of: semicolon, in: one, from: 0) ?? one.count))
+        let second = other.extracting(0..<(Scan.firstIndex(of: semicolon, in: other, from: 0) ?? other.count))
+        return first.withoutBlanks.isEqualIgnoringCase(to: second.withoutBlanks)
     }
 
     /// The content without its codings; nil where it can't be had, or has more than `limit` bytes.
