@@ -81,6 +81,13 @@ class AuthorizeTests(ProxyTestCase):
         self.upstream.reset()
         challenge = 'Bearer realm="recast", Basic realm="recast", charset="UTF-8", ApiKey realm="recast", header="X-Api-Key"'
         self.assert_refused(self.send("POST", "/any", b"\xff" * 100, "image/png"), "missing", challenge)
+        # An error is told of a bearer token alone (RFC 6750 section 3.1).
+        refused = challenge.replace('"recast"', '"recast", error="invalid_token"', 1)
+        for fields, expected in (((basic("ada", "no"),), challenge), (("X-Api-Key: no",), challenge), (("Authorization: Basic !",), challenge),
+                                 (("Authorization: Bearer no",), refused), (("Authorization: bearer no", "X-Api-Key: no"), refused)):
+            self.assert_refused(self.send("POST", "/any", b"a=1", FORM, fields), "refused", expected)
+        for field in ("Authorization: Bearer ", "Authorization: Digest x"):
+            self.assert_refused(self.send("POST", "/any", b"a=1", FORM, (field,)), "missing", challenge)
         # A wrong one of one kind doesn't spoil a right one of another.
         self.assertEqual(self.send("POST", "/any", b"a=1", FORM, ("Authorization: Bearer no", "X-Api-Key: k")).status, 200)
 

@@ -98,11 +98,16 @@ public final class RequestAuthorization: Sendable {
         return result
     }
 
-    /// What a 401 says in WWW-Authenticate (RFC 9110 §11.6.1).
-    package func challenges(_ result: Result) -> String {
-        ways.map { way in
+    /// What a 401 to a request says in WWW-Authenticate (RFC 9110 §11.6.1). An error is told of a bearer token that came, and of nothing
+    /// else: no credentials, or others, have no error code (RFC 6750 §3.1).
+    package func challenges(to request: borrowing MessageHead) -> String {
+        var hasToken = false
+        if case .one(let value) = Self.value(of: "Authorization", in: request) {
+            hasToken = Self.credentials(value, of: "bearer") != nil
+        }
+        return ways.map { way in
             switch way {
-            case .bearer: "Bearer realm=\"recast\"" + (result == .refused ? ", error=\"invalid_token\"" : "")
+            case .bearer: "Bearer realm=\"recast\"" + (hasToken ? ", error=\"invalid_token\"" : "")
             case .basic: "Basic realm=\"recast\", charset=\"UTF-8\""
             case .key(let field, _): "ApiKey realm=\"recast\", header=\"\(field)\""
             }

@@ -54,7 +54,7 @@ extension Exchange {
         switch result {
         case .granted: break
         case .missing, .refused:
-            throw .unauthorized(isMissing: result == .missing, challenges: rule.challenges(result))
+            throw .unauthorized(isMissing: result == .missing, challenges: rule.challenges(to: request))
         }
     }
 
