@@ -1,5 +1,6 @@
 """The access log as its readers see it."""
 
+import base64
 import fcntl
 import json
 import os
@@ -229,37 +230,47 @@ class CombinedLogTests(ProxyTestCase):
         self.assertNotIn("SECRET", text)
 
 
-class CombinedSizeTests(ProxyTestCase):
-    """The size is that of the body alone, as nginx and Apache have it."""
+class CombinedLineTests(ProxyTestCase):
+    """Its size is that of the body alone, and its user who was let in, as nginx and Apache have them."""
 
     routes = """
   - { name: some, match: /some, upstream: app }
   - { name: posts, match: { path: /posts, method: POST }, upstream: app }
+  - { name: users, match: /users, upstream: app, authorize: [{ basic: { ada: pw, 'b"b x': pw } }, { bearer: token }] }
 """
     access_log = "{ to: stdout, format: combined }"
 
-    def lines(self, count):
-        """The first lines, which are waited for."""
+    def lines(self, count, word):
+        """The first lines that have that word, which are waited for."""
         deadline = time.monotonic() + DEADLINE
         while True:
             with open(self.recast.output) as file:
-                lines = [line for line in file if line.endswith("\n")]
+                lines = [line for line in file if line.endswith("\n") and word in line]
             if len(lines) >= count:
                 return lines
             self.assertLess(time.monotonic(), deadline)
             select_nothing()
 
-    def test_answers_of_ours_and_forwarded_ones(self):
+    def test_the_user_is_who_was_let_in(self):
+        def basic(text):
+            return "Authorization: Basic " + base64.b64encode(text.encode()).decode()
+
+        for field in (basic("ada:pw"), basic('b"b x:pw'), basic("ada:no"), "Authorization: Bearer token"):
+            self.send("GET", "/users", fields=(field,))
+        users = [line.split(" [")[0].split(" ") for line in self.lines(4, "/users")]
+        self.assertEqual([user for _, _, user in users], ["ada", r"b\x22b\x20x", "-", "-"])
+
+    def test_sizes_of_answers_of_ours_and_of_forwarded_ones(self):
         sizes = []
-        for method, target in (("GET", "/some"), ("GET", "/none"), ("HEAD", "/none"), ("GET", "/posts")):
+        for method, target in (("GET", "/some?size"), ("GET", "/none?size"), ("HEAD", "/none?size"), ("GET", "/posts?size")):
             response = self.send(method, target)
             sizes.append((response.status, len(response.body)))
         with HTTP2Client(self.recast.port) as client:
-            response = client.exchange("GET", "/none")
+            response = client.exchange("GET", "/none?size")
             sizes.append((response.status, len(response.body)))
         self.assertEqual([status for status, _ in sizes[:3]], [200, 404, 404])
         self.assertGreater(min(sizes[1][1], sizes[4][1]), 0)
-        logged = [re.search(r'" (\d+) (\d+) "', line) for line in self.lines(5)]
+        logged = [re.search(r'" (\d+) (\d+) "', line) for line in self.lines(5, "?*")]
         self.assertEqual([(int(match[1]), int(match[2])) for match in logged], sizes)
 
 

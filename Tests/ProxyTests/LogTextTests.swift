@@ -26,6 +26,18 @@ import Testing
         #expect(redacted(query, .keep) == query)
     }
 
+    @Test(
+        "the user of a combined line ends neither its place nor the line",
+        arguments: [
+            (nil, "-"), ("ada", "ada"), ("b x", "b\\x20x"), ("a\"]\\\n", "a\\x22]\\x5C\\x0A"), ("é", "\\xC3\\xA9"),
+        ] as [(String?, String)])
+    func combinedUser(user: String?, shown: String) {
+        var line = CombinedLine(into: OutputBuffer())
+        line.client(nil, user: user)
+        let output = line.end()
+        #expect(output.span.lossyString() == "- - \(shown) [\n")
+    }
+
     private func shown(path: String, _ rule: LoggedQuery = .redact) -> String {
         var output = OutputBuffer()
         output.append(path: Array(path.utf8).span, rule)

@@ -167,7 +167,9 @@ final class AccessLog {
 
     private func appendCombined(_ exchange: Exchange) {
         var line = CombinedLine(into: takeLines())
-        line.client(exchange.client)
+        var user: String?
+        if case .granted(_, let name)? = exchange.authorization { user = name }
+        line.client(exchange.client, user: user)
         line.time { time.appendCombined(loop.wallClockMilliseconds, to: &$0) }
         line.request(exchange.request, form.query)
         line.outcome(status: exchange.record.status, bytes: exchange.record.contentBack)

@@ -3,7 +3,7 @@ internal import HTTPWire
 internal import Octets
 
 /// Writes one line in the combined format of Apache and nginx:
-/// `client - - [time] "request" status bytes "referer" "user agent"`.
+/// `client - user [time] "request" status bytes "referer" "user agent"`.
 ///
 /// Quotes, backslashes, controls and bytes beyond ASCII in values are written as `\xHH`, as nginx has it: a value can
 /// neither end its quotes nor its line.
@@ -17,9 +17,13 @@ struct CombinedLine: ~Copyable {
         swap(&self.output, &output)
     }
 
-    mutating func client(_ peer: SocketAddress?) {
+    /// - Parameter user: whose credentials let the request in; nil: nobody's that has a name.
+    mutating func client(_ peer: SocketAddress?, user: String?) {
         if let peer { peer.appendIP(to: &output) } else { output.append(UInt8(ascii: "-")) }
-        output.append(" - - [")
+        output.append(" - ")
+        // No quotes stand around it: a space would end it.
+        if let user { escape(user.utf8Span.span, from: 0x21) } else { output.append(UInt8(ascii: "-")) }
+        output.append(" [")
     }
 
     mutating func time(_ write: (inout OutputBuffer) -> Void) {
@@ -87,10 +91,11 @@ struct CombinedLine: ~Copyable {
         escape(shown.span)
     }
 
-    private mutating func escape(_ value: Span<UInt8>) {
+    /// - Parameter first: the least byte that stands as it is.
+    private mutating func escape(_ value: Span<UInt8>, from first: UInt8 = 0x20) {
         for index in value.indices {
             let byte = value[index]
-            if byte < 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+            if byte < first || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
                 output.append("\\x")
                 output.append(ASCII.upperHexDigit(byte >> 4))
                 output.append(ASCII.upperHexDigit(byte & 15))
