@@ -179,8 +179,9 @@ class SpanTests(TracedTestCase):
         (server,) = spans[SERVER]
         self.assertEqual((response.status, spans[CLIENT], server.name), (404, [], "GET"))
         found = attributes(server)
-        self.assertEqual((found["error.type"], found["recast.flag"], found["http.response.status_code"]),
+        self.assertEqual((found["recast.code"], found["recast.flag"], found["http.response.status_code"]),
                          (response.json["code"], "NR", 404))
+        self.assertNotIn("error.type", found)
         self.assertNotIn("http.route", found)
         self.assertEqual(server.status.code, 0)  # the client's fault
 
@@ -203,7 +204,8 @@ class SpanTests(TracedTestCase):
         response, spans = self.traced("POST", "/convert/7", "a=%FFsecret", FORM)
         self.assertEqual(response.status, 400)
         (server,), (conversion,) = spans[SERVER], spans[INTERNAL]
-        self.assertEqual(attributes(server)["error.type"], response.json["code"])
+        self.assertEqual(attributes(server)["recast.code"], response.json["code"])
+        self.assertNotIn("error.type", attributes(server))
         self.assertEqual((conversion.status.code, attributes(conversion)["error.type"]), (ERROR, response.json["code"]))
         self.assertFalse(any(b"secret" in body for _, _, body in self.collector.posts))
 
@@ -211,7 +213,8 @@ class SpanTests(TracedTestCase):
         response, spans = self.traced("GET", "/gone")
         (server,), (client,) = spans[SERVER], spans[CLIENT]
         self.assertEqual((response.status, server.status.code, client.status.code), (502, ERROR, ERROR))
-        self.assertEqual(attributes(server)["error.type"], response.json["code"])
+        for name in ("error.type", "recast.code"):
+            self.assertEqual(attributes(server)[name], response.json["code"])
         self.assertEqual(attributes(client)["error.type"], response.json["code"])
         self.assertNotIn("http.response.status_code", attributes(client))
 

@@ -85,16 +85,19 @@ final class Tracer {
         let requestID = exchange.requestID
         writer.text("recast.request_id", requestID.span)
         if let flag = record.flag { writer.text("recast.flag", flag.rawValue) }
-        // What we refused has its code; what was cut, or nobody answered, the flag of the log.
-        let hasFailed = record.status >= 500 || record.flag != nil && trace.refusal == nil
-        if let code = trace.refusal {
-            writer.text("error.type", code)
-        } else if record.status >= 500 {
-            writer.text("error.type", String(record.status))
-        } else if let flag = record.flag {
-            writer.text("error.type", flag.rawValue)
+        if let code = trace.refusal { writer.text("recast.code", code) }
+        // What we refused has its code; what was cut, or nobody answered, the flag of the log. A client's fault is no error of a server's
+        // span, and has no type of one.
+        if record.status >= 500 || record.flag != nil && trace.refusal == nil {
+            if let code = trace.refusal {
+                writer.text("error.type", code)
+            } else if record.status >= 500 {
+                writer.text("error.type", String(record.status))
+            } else if let flag = record.flag {
+                writer.text("error.type", flag.rawValue)
+            }
+            writer.fail()
         }
-        if hasFailed { writer.fail() }
         exporter.add(writer.take())
     }
 
