@@ -58,6 +58,9 @@ bool picture_turn(picture *picture, int orientation);
 /* Puts the picture in front of white. */
 void picture_flatten(picture *picture);
 
+/* Why a picture is refused that a library takes for another one than was looked at. */
+static const char ambiguous[] = "its parts can be read in more than one way";
+
 /* Reading and writing a format. A reader gives a picture of the stored orientation, `picture->width` and `height` wanted. */
 enum recast_image_status jpeg_read(
     const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,

@@ -8,7 +8,8 @@
 #include <jerror.h>
 
 enum {
-    RST0 = 0xD0, RST7 = 0xD7, SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, EXP = 0xDF, APP0 = 0xE0, APP1 = 0xE1,
+    DHT = 0xC4, JPG = 0xC8, DAC = 0xCC, RST0 = 0xD0, RST7 = 0xD7, SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, DQT = 0xDB,
+    DRI = 0xDD, EXP = 0xDF, APP0 = 0xE0, APP1 = 0xE1,
     APP2 = 0xE2, APP13 = 0xED, APP14 = 0xEE, APP15 = 0xEF,
     COM = 0xFE,
     /* Scans of a progressive picture; encoders write about ten, and each costs a look at all of it. */
@@ -40,6 +41,8 @@ static bool next_segment(const uint8_t *bytes, size_t count, size_t *at, segment
     while (place < count && bytes[place] == 0xFF) place++;
     if (place >= count) return false;
     segment->marker = bytes[place++];
+    /* A byte of ones among pixels, and no marker: readers pass over these two and look for the next one right behind them. */
+    if (segment->marker == 0) return false;
     segment->content = segment->end = place;
     bool is_alone = segment->marker == 0x01 || (segment->marker >= 0xD0 && segment->marker <= SOI);
     if (!is_alone && segment->marker != EOI) {
@@ -70,7 +73,14 @@ static bool is_extra(const uint8_t *bytes, const segment *segment) {
 }
 
 static bool is_frame(int marker) {
-    return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+    return marker >= 0xC0 && marker <= 0xCF && marker != DHT && marker != JPG && marker != DAC;
+}
+
+/* Whether a segment may stand in front of the pixels: a frame, tables, what applications say, comments. Of all other markers some readers
+   take one for alone that others take for a segment, or look for the next marker inside of it; and then they see other pictures. */
+static bool may_lead(int marker) {
+    return is_frame(marker) || marker == DHT || marker == DAC || marker == DQT || marker == DRI
+        || (marker >= APP0 && marker <= APP15) || marker == COM;
 }
 
 void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
@@ -82,6 +92,7 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     while (next_segment(bytes, count, &at, &segment)) {
         /* The picture is over, or another one begins in it: no reader comes to a scan behind that. */
         if (segment.marker == EOI || (segment.marker == SOI && segment.begin != 0)) return;
+        if (segment.marker == SOI) continue;
         if (segment.marker == SOS) {
             if (has_frame) header->kind = RECAST_IMAGE_JPEG;
             /* Components that come one after the other wait for the last one. */
@@ -91,15 +102,24 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
         if (is_exif(bytes, &segment) && header->orientation == 1) {
             header->orientation = exif_orientation(bytes + segment.content + 6, segment.end - segment.content - 6);
         }
-        if (!is_frame(segment.marker) || has_frame) continue;
-        if (segment.end - segment.content < 6) return;
+        if (!may_lead(segment.marker)) {
+            header->lack = RECAST_IMAGE_AMBIGUOUS;
+            return;
+        }
+        if (!is_frame(segment.marker)) continue;
         const uint8_t *frame = bytes + segment.content;
+        size_t size = segment.end - segment.content;
+        /* Of two frames one reader takes the first, another one the last. */
+        if (has_frame || size < 6 || size != 6 + 3 * (size_t)frame[5]) {
+            header->lack = RECAST_IMAGE_AMBIGUOUS;
+            return;
+        }
         header->height = (uint32_t)(frame[1] << 8 | frame[2]);
         header->width = (uint32_t)(frame[3] << 8 | frame[4]);
         header->components = frame[5];
         header->is_gray = frame[5] == 1;
         header->is_whole = segment.marker == 0xC2 || segment.marker == 0xCA;
-        if (header->width == 0 || header->height == 0) {
+        if (header->width == 0 || header->height == 0 || header->components == 0) {
             header->lack = RECAST_IMAGE_NO_SIZE;
             return;
         }
@@ -110,6 +130,10 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
         has_frame = true;
         header->lack = RECAST_IMAGE_NO_SCAN;
     }
+    /* The file goes on with something that is no segment. */
+    size_t marker = at;
+    while (marker < count && bytes[marker] == 0xFF) marker++;
+    if (marker < count && (marker == at || bytes[marker] == 0)) header->lack = RECAST_IMAGE_AMBIGUOUS;
 }
 
 /* Behind the pixels at `at`: where a marker begins that is none of theirs, or the end. */
@@ -282,6 +306,13 @@ static bool keep_segments(const uint8_t *bytes, size_t count, bool keeps, metada
     return true;
 }
 
+/* Whether the library has found the picture that was looked at, by which its pixels were counted and its memory was paid for. */
+static bool is_as_seen(j_decompress_ptr codec, const recast_image_header *header) {
+    return codec->image_width == header->width && codec->image_height == header->height
+        && codec->num_components == header->components && codec->data_precision == 8
+        && (header->is_whole || !jpeg_has_multiple_scans(codec));
+}
+
 static void watch_writing(j_common_ptr codec) {
     pixels_done((size_t)((j_compress_ptr)codec)->image_width * DCTSIZE);
 }
@@ -313,6 +344,10 @@ enum recast_image_status jpeg_read(
     jpeg_mem_src(codec, bytes, (unsigned long)count);
     jpeg_save_markers(codec, JPEG_APP0 + 2, 0xFFFF);
     jpeg_read_header(codec, TRUE);
+    if (!is_as_seen(codec, header)) {
+        reading.faults.reason = ambiguous;
+        longjmp(reading.faults.home, 1);
+    }
     bool has_inks = codec->num_components == 4;
     codec->out_color_space = has_inks ? JCS_CMYK : JCS_EXT_RGBX;
     codec->scale_denom = 8;

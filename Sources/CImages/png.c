@@ -63,6 +63,12 @@ void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
     header->is_whole = chunk.content[12] == 1;
     header->kind = RECAST_IMAGE_PNG;
     while (next_chunk(bytes, count, &at, &chunk)) {
+        /* Some readers take the last size. */
+        if (is_chunk(&chunk, "IHDR")) {
+            header->kind = RECAST_IMAGE_BROKEN;
+            header->lack = RECAST_IMAGE_AMBIGUOUS;
+            return;
+        }
         if (is_chunk(&chunk, "acTL")) header->kind = RECAST_IMAGE_ANIMATED;
         if (is_chunk(&chunk, "tRNS")) header->has_alpha = true;
         if (is_chunk(&chunk, "eXIf")) header->orientation = exif_orientation(chunk.content, chunk.count);
@@ -151,7 +157,14 @@ static bool keep_chunks(const uint8_t *bytes, size_t count, bool keeps, metadata
     return true;
 }
 
-static void begin_reading(codec *codec, picture *picture, metadata *metadata) {
+/* Whether the library has found the picture that was looked at, by which its pixels were counted and its memory was paid for. */
+static bool is_as_seen(const codec *codec, const recast_image_header *header) {
+    return png_get_image_width(codec->png, codec->info) == header->width
+        && png_get_image_height(codec->png, codec->info) == header->height
+        && (header->is_whole || png_get_interlace_type(codec->png, codec->info) == PNG_INTERLACE_NONE);
+}
+
+static void begin_reading(codec *codec, const recast_image_header *header, metadata *metadata) {
     png_structp png = codec->png;
     png_infop info = codec->info;
     png_set_read_fn(png, codec, take);
@@ -164,6 +177,10 @@ static void begin_reading(codec *codec, picture *picture, metadata *metadata) {
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unread, 4);
     png_set_sig_bytes(png, 0);
     png_read_info(png, info);
+    if (!is_as_seen(codec, header)) {
+        codec->reason = ambiguous;
+        png_longjmp(png, 1);
+    }
     png_charp name;
     int method;
     png_bytep profile;
@@ -177,7 +194,6 @@ static void begin_reading(codec *codec, picture *picture, metadata *metadata) {
     png_set_expand(png);
     png_set_gray_to_rgb(png);
     png_set_add_alpha(png, 255, PNG_FILLER_AFTER);
-    (void)picture;
 }
 
 enum recast_image_status png_read(
@@ -203,7 +219,7 @@ enum recast_image_status png_read(
         *reason = codec.reason;
         return codec.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
     }
-    begin_reading(&codec, picture, metadata);
+    begin_reading(&codec, header, metadata);
     bool is_interlaced = png_set_interlace_handling(codec.png) > 1;
     png_read_update_info(codec.png, codec.info);
     size_t stride = (size_t)header->width * 4;

@@ -40,6 +40,38 @@ static WebPData find_exif(const uint8_t *bytes, size_t count) {
     return exif;
 }
 
+/* What the pixels say of themselves (RFC 6386 section 9.1, RFC 9649 section 3.4), in the first chunk that has any, of which the beginning
+   is there. False where there is none. */
+static bool look_at_pixels(const uint8_t *bytes, size_t count, recast_image_header *pixels) {
+    enum { HEADER = 12, CHUNK = 8, LOSSY = 10, LOSSLESS = 5 };
+    for (size_t at = HEADER; at < count && count - at >= CHUNK;) {
+        const uint8_t *chunk = bytes + at, *content = chunk + CHUNK;
+        size_t size = little32(chunk + 4), left = count - at - CHUNK;
+        if (memcmp(chunk, "VP8 ", 4) == 0) {
+            if (size < LOSSY || left < LOSSY) return false;
+            pixels->width = (uint32_t)(content[6] | content[7] << 8) & 0x3FFF;
+            pixels->height = (uint32_t)(content[8] | content[9] << 8) & 0x3FFF;
+            pixels->is_lossless = false;
+            return true;
+        }
+        if (memcmp(chunk, "VP8L", 4) == 0) {
+            if (size < LOSSLESS || left < LOSSLESS) return false;
+            uint32_t bits = little32(content + 1);
+            pixels->width = (bits & 0x3FFF) + 1;
+            pixels->height = (bits >> 14 & 0x3FFF) + 1;
+            pixels->is_lossless = true;
+            return true;
+        }
+        if (size > left) return false;
+        at += CHUNK + size + (size & 1);
+    }
+    return false;
+}
+
+static bool is_as_seen(const recast_image_header *pixels, const recast_image_header *header) {
+    return pixels->width == header->width && pixels->height == header->height && pixels->is_lossless == header->is_lossless;
+}
+
 void webp_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
     header->kind = RECAST_IMAGE_BROKEN;
     header->lack = RECAST_IMAGE_NO_HEADER;
@@ -53,6 +85,12 @@ void webp_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     WebPData exif = find_exif(bytes, count);
     if (exif.size) header->orientation = exif_orientation(exif.bytes, exif.size);
     header->kind = features.has_animation ? RECAST_IMAGE_ANIMATED : RECAST_IMAGE_WEBP;
+    /* The size above is the container's, where that has one. */
+    recast_image_header pixels;
+    if (!features.has_animation && look_at_pixels(bytes, count, &pixels) && !is_as_seen(&pixels, header)) {
+        header->kind = RECAST_IMAGE_BROKEN;
+        header->lack = RECAST_IMAGE_AMBIGUOUS;
+    }
 }
 
 /* The container that `mux` describes. */
@@ -133,6 +171,16 @@ enum recast_image_status webp_read(
     const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
     metadata *metadata, const char **reason) {
     WebPDecoderConfig config;
+    recast_image_header pixels;
+    if (!look_at_pixels(bytes, count, &pixels)) {
+        *reason = "it is cut off";
+        return RECAST_IMAGE_BAD;
+    }
+    /* The picture that was looked at: by it the pixels were counted, and the memory was paid for. */
+    if (!is_as_seen(&pixels, header)) {
+        *reason = ambiguous;
+        return RECAST_IMAGE_BAD;
+    }
     *reason = "it can't be decoded";
     if (!WebPInitDecoderConfig(&config)) return RECAST_IMAGE_BAD;
     if (picture->width != header->width || picture->height != header->height) {

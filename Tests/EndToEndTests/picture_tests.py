@@ -216,6 +216,20 @@ class PictureTests(ProxyTestCase):
                 self.assertEqual(problem["field"], "photo")
                 self.assert_untouched()
 
+    def test_a_picture_that_hides_another_one_is_refused(self):
+        self.post("/jpeg", body_of(file_part("photo", png(40, 30))))
+        jpeg = self.part("photo")[1]
+        # A frame of 16,384 x 16,384 in what only looks like a segment: libraries pass over FF 00 and look on right behind it.
+        hidden = b"\xff\xc2\0\x0b\x08\x40\0\x40\0\1\1\x11\0"
+        for marker in (b"\xff\0", b"\xff\xff\0", b"\xff\1", b"\xff\xf0", b"\xff\xdc"):
+            picture = jpeg[:2] + marker + struct.pack(">H", len(hidden) + 2) + hidden + jpeg[2:]
+            for target in ("/small", "/jpeg"):
+                self.upstream.reset()
+                problem = self.assert_problem(
+                    self.post(target, body_of(file_part("photo", picture))), 422, "image_unreadable")
+                self.assertIn("more than one way", problem["detail"])
+                self.assert_untouched()
+
     def test_what_is_no_picture_is_refused_or_passes(self):
         whole = png(200, 100)
         animated = png(200, 100, chunk(b"acTL", b"\0\0\0\2\0\0\0\0"))

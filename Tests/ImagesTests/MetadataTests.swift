@@ -116,6 +116,24 @@ struct MetadataTests {
         #expect(ImageJobTests.fault(cut) { $0.keepsMetadata = false } == .broken("its parts can't be told"))
     }
 
+    @Test("a picture that says two sizes is none")
+    func twoSizes() throws {
+        let ambiguous = ImageFault.broken("its parts can be read in more than one way")
+        // Some readers of PNG take the last size.
+        let png = Self.png
+        let header = PNGSample.chunk("IHDR", [0, 0, 0x40, 0, 0, 0, 0x40, 0, 8, 2, 0, 0, 0])
+        for at in [33, png.count - 12] {
+            #expect(ImageJobTests.fault(Array(png[..<at]) + header + Array(png[at...])) == ambiguous)
+        }
+        // A container of 16 x 12 around pixels of another size.
+        let extended = Self.chunk("VP8X", [0, 0, 0, 0, 15, 0, 0, 11, 0, 0])
+        for size in [(16, 12), (160, 120), (12, 16)] {
+            let pixels = Array(try ImageSamples.made(ImageSamples.quarters(size.0, size.1), as: .webp)[12...])
+            let fault = ImageJobTests.fault(Self.riff(extended + pixels))
+            #expect((fault == nil) == (size == (16, 12)), "\(size)")
+        }
+    }
+
     @Test("a WebP is its picture and its profile, and ends with its container")
     func webp() throws {
         let webp = try Self.webp()

@@ -33,7 +33,9 @@ enum recast_image_lack {
     RECAST_IMAGE_NO_SIZE,
     /* JPEG: other than 8 bits a sample. */
     RECAST_IMAGE_DEPTH,
-    RECAST_IMAGE_NO_SCAN
+    RECAST_IMAGE_NO_SCAN,
+    /* Its parts can be read in more than one way: readers would see other pictures. */
+    RECAST_IMAGE_AMBIGUOUS
 };
 
 /* What a header says. */
