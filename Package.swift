@@ -104,7 +104,7 @@ let package = Package(
             name: "CImages",
             dependencies: [
                 .target(name: "CJPEG", condition: images), .target(name: "CPNG", condition: images),
-                .target(name: "CWebP", condition: images),
+                .target(name: "CWebP", condition: images), .target(name: "CZlib", condition: images),
             ],
             exclude: ["README.md"], cSettings: [.define("RECAST_IMAGES", .when(traits: ["Images"]))]),
         .target(

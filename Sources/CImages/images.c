@@ -28,12 +28,18 @@ static size_t lossless_memory(size_t width, size_t height, unsigned bits) {
     return TABLES + TILE * tiles + 24 * width * height;
 }
 
+/* Copies that are held at once, at most, of what stands beside the pixels: of all of it what was read, and the output, whose buffer is
+   twice as large and comes beside the one before it, or is there twice beside what a PNG has of XMP; of a profile its library's own
+   besides. */
+enum { COPIES_OF_EXTRAS = 4, COPIES_OF_COLOURS = 5 };
+
 size_t recast_image_memory(const recast_image_header *header, const recast_image_options *options) {
     size_t width = header->width, height = header->height, pixels = width * height;
     size_t out = (size_t)options->width * options->height;
     uint32_t to_width = swaps(header) ? options->height : options->width;
     uint32_t to_height = swaps(header) ? options->width : options->height;
-    size_t memory = CODEC + 4 * out;
+    size_t memory = CODEC + 4 * out + COPIES_OF_COLOURS * header->colours;
+    if (options->keeps_metadata) memory += COPIES_OF_EXTRAS * header->extras;
     if (swaps(header) || header->orientation > 1) memory += 4 * out;
     /* The output: JPEG at its worst, PNG a little more than the pixels; and once more while it grows. */
     memory += 2 * 4 * out;

@@ -106,6 +106,9 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
             header->lack = RECAST_IMAGE_AMBIGUOUS;
             return;
         }
+        /* The library keeps each APP2, whether it is of a profile or not. */
+        if (segment.marker == APP2) header->colours += segment.end - segment.begin;
+        else if (is_extra(bytes, &segment)) header->extras += segment.end - segment.begin;
         if (!is_frame(segment.marker)) continue;
         const uint8_t *frame = bytes + segment.content;
         size_t size = segment.end - segment.content;
@@ -344,6 +347,8 @@ enum recast_image_status jpeg_read(
     jpeg_mem_src(codec, bytes, (unsigned long)count);
     jpeg_save_markers(codec, JPEG_APP0 + 2, 0xFFFF);
     jpeg_read_header(codec, TRUE);
+    /* Those between scans are nobody's profile, and nobody has paid for them. */
+    jpeg_save_markers(codec, JPEG_APP0 + 2, 0);
     if (!is_as_seen(codec, header)) {
         reading.faults.reason = ambiguous;
         longjmp(reading.faults.home, 1);

@@ -2,8 +2,13 @@
 #ifdef RECAST_IMAGES
 #include "images.h"
 #include <png.h>
+#include <zlib.h>
 
-enum { SIGNATURE = 8, FRAME = 12 };
+enum {
+    SIGNATURE = 8, FRAME = 12,
+    /* A profile's header and the number of its tags (ICC.1:2022 section 7), and bytes of one that is taken. */
+    SHORTEST_PROFILE = 132, LONGEST_PROFILE = 8 * 1024 * 1024
+};
 
 static const char xmp_key[] = "XML:com.adobe.xmp";
 
@@ -45,6 +50,51 @@ static bool is_needed(const chunk *chunk) {
         || is_chunk(chunk, "tRNS") || is_chunk(chunk, "bKGD") || is_chunk(chunk, "pHYs");
 }
 
+/* Unpacks the first `count` bytes of the profile in an `iCCP` chunk: a name of at most 79 bytes, zero, zero for deflate, and data of zlib.
+   Returns how many there are. */
+static size_t unpack(const chunk *chunk, uint8_t *bytes, size_t count) {
+    const uint8_t *name_end = memchr(chunk->content, 0, chunk->count < 80 ? chunk->count : 80);
+    if (!name_end) return 0;
+    size_t begin = (size_t)(name_end - chunk->content) + 2;
+    if (begin > chunk->count || name_end[1] != 0) return 0;
+    z_stream stream;
+    memset(&stream, 0, sizeof stream);
+    /* Only read. Both lengths are below 2^32: a chunk's by its format, and the profile's by its bound. */
+    stream.next_in = (Bytef *)chunk->content + begin;
+    stream.avail_in = (uInt)(chunk->count - begin);
+    stream.next_out = bytes;
+    stream.avail_out = (uInt)count;
+    if (inflateInit(&stream) != Z_OK) return 0;
+    /* All at once, so it needs no window. What is behind the wanted bytes may be anything. */
+    (void)inflate(&stream, Z_FINISH);
+    size_t made = count - stream.avail_out;
+    inflateEnd(&stream);
+    return made;
+}
+
+/* The length of the profile in a chunk by its own header; 0: it has none that is taken. */
+static size_t profile_count(const chunk *chunk) {
+    uint8_t length[4];
+    if (unpack(chunk, length, sizeof length) < sizeof length) return 0;
+    size_t count = big32(length);
+    return count < SHORTEST_PROFILE || count > LONGEST_PROFILE ? 0 : count;
+}
+
+/* Adds what is copied of a chunk, if anything is. */
+static void count_chunk(const chunk *chunk, size_t *profiles, recast_image_header *header) {
+    enum { MOST_PROFILES = 8 };
+    if (is_chunk(chunk, "iCCP")) {
+        /* One is taken; of many nobody looks which, since that takes time. */
+        (*profiles)++;
+        if (*profiles <= MOST_PROFILES) header->colours += chunk->count + profile_count(chunk);
+        else if (*profiles == MOST_PROFILES + 1) header->colours += chunk->count + LONGEST_PROFILE;
+    } else if (is_colour(chunk)) {
+        header->colours += FRAME + chunk->count;
+    } else if (is_text(chunk) || is_chunk(chunk, "eXIf") || is_chunk(chunk, "tIME")) {
+        header->extras += FRAME + chunk->count;
+    }
+}
+
 void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
     header->kind = RECAST_IMAGE_BROKEN;
     header->lack = RECAST_IMAGE_NO_HEADER;
@@ -62,6 +112,7 @@ void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
     header->has_alpha = type == 4 || type == 6;
     header->is_whole = chunk.content[12] == 1;
     header->kind = RECAST_IMAGE_PNG;
+    size_t profiles = 0;
     while (next_chunk(bytes, count, &at, &chunk)) {
         /* Some readers take the last size. */
         if (is_chunk(&chunk, "IHDR")) {
@@ -70,6 +121,7 @@ void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
             return;
         }
         if (is_chunk(&chunk, "acTL")) header->kind = RECAST_IMAGE_ANIMATED;
+        count_chunk(&chunk, &profiles, header);
         if (is_chunk(&chunk, "tRNS")) header->has_alpha = true;
         if (is_chunk(&chunk, "eXIf")) header->orientation = exif_orientation(chunk.content, chunk.count);
         if (is_chunk(&chunk, "IEND")) break;
@@ -169,12 +221,12 @@ static void begin_reading(codec *codec, const recast_image_header *header, metad
     png_infop info = codec->info;
     png_set_read_fn(png, codec, take);
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    png_set_chunk_malloc_max(png, 8 * 1024 * 1024);
+    png_set_chunk_malloc_max(png, LONGEST_PROFILE);
     png_set_chunk_cache_max(png, 64);
-    /* What these hold was read from the bytes. */
+    /* What these hold was read from the bytes, or isn't wanted: the library would hold up to 64 of them, of 8 MiB each. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, 0);
-    static const png_byte unread[] = "tEXt\0zTXt\0iTXt\0eXIf";
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unread, 4);
+    static const png_byte unread[] = "tEXt\0zTXt\0iTXt\0eXIf\0sPLT\0hIST\0pCAL\0sCAL\0oFFs\0tIME";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unread, sizeof unread / 5);
     png_set_sig_bytes(png, 0);
     png_read_info(png, info);
     if (!is_as_seen(codec, header)) {

@@ -84,6 +84,8 @@ void webp_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     header->is_lossless = features.format == 2;
     WebPData exif = find_exif(bytes, count);
     if (exif.size) header->orientation = exif_orientation(exif.bytes, exif.size);
+    header->colours = find(bytes, count, "ICCP").size;
+    header->extras = exif.size + find(bytes, count, "XMP ").size;
     header->kind = features.has_animation ? RECAST_IMAGE_ANIMATED : RECAST_IMAGE_WEBP;
     /* The size above is the container's, where that has one. */
     recast_image_header pixels;

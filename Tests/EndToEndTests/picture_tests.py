@@ -352,6 +352,40 @@ class HalfClosedTests(ProxyTestCase):
         self.assert_untouched()
 
 
+class MetadataMemoryTests(ProxyTestCase):
+    """What is kept beside the pixels takes memory as the pixels do, and is paid for."""
+
+    settings = "memory: { bodies: 32MiB }\n"
+    routes = """
+  - name: keep
+    match: /keep
+    upstream: app
+    request:
+      decode: { as: multipart }
+      encode: { as: multipart, files: { photo: { image: { max: 60 } } } }
+  - name: drop
+    match: /drop
+    upstream: app
+    request:
+      decode: { as: multipart }
+      encode: { as: multipart, files: { photo: { image: { max: 60, metadata: drop } } } }
+"""
+
+    def test_a_picture_full_of_metadata_costs_what_is_held_of_it(self):
+        text = chunk(b"tEXt", b"k\0" + b"x" * (1024 * 1024))
+        # Read, copied, and there three times while the output grows: of 8 MiB that are 40.
+        for count, target, status in ((4, "/keep", 200), (8, "/keep", 503), (8, "/drop", 200)):
+            self.upstream.reset()
+            body = body_of(file_part("photo", png(400, 200, text * count)))
+            response = self.send("POST", target, body, MULTIPART)
+            if status == 503:
+                self.assert_problem(response, 503, "memory_exhausted")
+                self.assert_untouched()
+            else:
+                self.assertEqual(response.status, 200)
+                self.assertEqual(self.upstream.one().body.count(b"tEXtk"), count if target == "/keep" else 0)
+
+
 class ConvertTests(unittest.TestCase):
     """`recast convert` makes pictures smaller as the proxy does."""
 

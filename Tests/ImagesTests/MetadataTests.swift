@@ -116,6 +116,64 @@ struct MetadataTests {
         #expect(ImageJobTests.fault(cut) { $0.keepsMetadata = false } == .broken("its parts can't be told"))
     }
 
+    private static let million = [UInt8](repeating: 1, count: 1_000_000)
+
+    /// The PNG with one more chunk, the JPEG with a million bytes in segments of one kind, and a WebP with a million in a chunk.
+    private static func taggedPNG(_ name: String, _ content: [UInt8] = MetadataTests.million) -> [UInt8] {
+        Array(png[..<33]) + PNGSample.chunk(name, content) + Array(png[33...])
+    }
+    private static func taggedJPEG(_ marker: UInt8) -> [UInt8] {
+        let one = Self.segment(marker, [UInt8](repeating: 1, count: 50_000))
+        return Array(jpeg[..<2]) + Array(repeatElement(one, count: 20).joined()) + Array(jpeg[2...])
+    }
+    private static func taggedWebP(_ name: String) throws -> [UInt8] {
+        try riff(Array(webp()[12...]) + chunk(name, million))
+    }
+
+    @Test(
+        "what is copied of what stands beside the pixels is paid for, and nothing else",
+        arguments: ImageFormat.allCases)
+    func memory(format: ImageFormat) throws {
+        func memory(_ bytes: [UInt8], keeps: Bool) throws -> Int {
+            var rule = ImageRule()
+            rule.longestSide = 8
+            rule.keepsMetadata = keeps
+            rule.format = format
+            return try ImageJob(bytes, rule: rule).memory
+        }
+        // What may stay: what was read, and the output, which is there three times while it grows.
+        let text = Array("XML:com.adobe.xmp".utf8) + [0, 0, 0, 0, 0] + Self.million
+        for bytes in [
+            Self.taggedPNG("tEXt"), Self.taggedPNG("eXIf"), Self.taggedPNG("iTXt", text), Self.taggedJPEG(0xE1),
+            Self.taggedJPEG(0xE9), Self.taggedJPEG(0xFE), try Self.taggedWebP("EXIF"), try Self.taggedWebP("XMP "),
+        ] {
+            let dropped = try memory(bytes, keeps: false)
+            let kept = try memory(bytes, keeps: true)
+            #expect(dropped < 3_000_000)
+            #expect(kept - dropped >= 4_000_000 && kept - dropped < 4_100_000)
+        }
+        for keeps in [false, true] {
+            // What stays in any case.
+            for bytes in [
+                Self.taggedPNG("cICP"), Self.taggedPNG("gAMA"), Self.taggedJPEG(0xE2), try Self.taggedWebP("ICCP"),
+            ] {
+                let cost = try memory(bytes, keeps: keeps)
+                #expect(cost >= 5_000_000 && cost < 8_000_000)
+            }
+            // What nobody copies.
+            for bytes in [
+                Self.taggedPNG("prVt"), Self.taggedPNG("sPLT"), Self.taggedJPEG(0xE0), try Self.taggedWebP("abcd"),
+                Self.png + Self.million, Self.jpeg + Self.million,
+            ] {
+                #expect(try memory(bytes, keeps: keeps) < 3_000_000)
+            }
+            // A profile by the length that it says: 1 MiB, of which there is no more here than that.
+            let packed: [UInt8] = [0x69, 0, 0, 0x78, 1, 1, 4, 0, 0xFB, 0xFF, 0, 0x10, 0, 0]
+            let cost = try memory(Self.taggedPNG("iCCP", packed), keeps: keeps)
+            #expect(cost >= 5 << 20 && cost < 8 << 20)
+        }
+    }
+
     @Test("a picture that says two sizes is none")
     func twoSizes() throws {
         let ambiguous = ImageFault.broken("its parts can be read in more than one way")

@@ -53,6 +53,9 @@ typedef struct recast_image_header {
     bool is_lossless;
     /* JPEG: its components. */
     int components;
+    /* Bytes beside the pixels: those of the colours, which stay in any case (the profile, unpacked), and those that may stay. At most as
+       many are copied at once. */
+    size_t colours, extras;
     /* `BROKEN`: what is wrong with it. */
     enum recast_image_lack lack;
 } recast_image_header;
@@ -79,7 +82,8 @@ typedef struct recast_image_result {
     const char *reason;
 } recast_image_result;
 
-/* Reads the header, and no more: allocates nothing, and takes time for the number of its segments only. */
+/* Reads the header, and no more: takes time for the number of its segments only, and allocates nothing but what zlib takes to read the
+   length of a PNG's profile, 7 KiB. */
 void recast_image_look(const uint8_t *bytes, size_t count, recast_image_header *header);
 
 /* Bytes that `recast_image_convert` allocates at most, beside the input. */
