@@ -117,8 +117,7 @@ extension SettingsNotes {
         let route = settings.routes[index]
         guard let conversion = route.conversion else { return [] }
         let plan = conversion.plan
-        let rules = plan.files.filter { $0.image != nil }
-        if rules.isEmpty { return [] }
+        if plan.files.allSatisfy({ $0.image == nil }) { return [] }
         var notes: [SettingsNote] = []
         if !route.match.methods.isEmpty, route.match.methods.allSatisfy(["GET", "HEAD", "OPTIONS", "TRACE"].contains) {
             notes.append(
@@ -133,7 +132,7 @@ extension SettingsNotes {
                     .note, "image_passed", index, "a body of another type passes with its pictures as they are",
                     "on_other_type: reject takes none"))
         }
-        for rule in rules {
+        for (number, rule) in plan.files.enumerated() where rule.image != nil {
             if !rule.types.isEmpty, !rule.types.contains(where: Self.takesPictures) {
                 notes.append(
                     note(
@@ -141,12 +140,19 @@ extension SettingsNotes {
                         "the file \"\(rule.path)\" has an \"image\", and its types let no picture in",
                         "types: [image/jpeg, image/png, image/webp] does"))
             }
-            if plan.map.remove.contains(rule.path) {
+            if let setting = Self.settingThatRemoves(rule.path, plan.map) {
                 notes.append(
                     note(
                         .warning, "image_removed", index,
-                        "the file \"\(rule.path)\" has an \"image\", and map.remove leaves it out",
-                        "say one of the two"))
+                        "the file \"\(rule.path)\" has an \"image\", and \(setting) leaves it out", "say one of the two"
+                    ))
+            } else if plan.inputs == [.raw], plan.ruleOfRawFile != number {
+                notes.append(
+                    note(
+                        .warning, "image_field", index,
+                        "the one file of a raw body stands in \"\(plan.rawField)\", and the rule with its \"image\" is about "
+                            + "\"\(rule.path)\": no picture comes to it",
+                        "field: NAME in decode says where it stands, as in decode: { as: raw, field: photo }"))
             }
             let blind = plan.inputs.filter { !$0.hasFiles && rule.source(from: $0, to: plan.output) == nil }
             if !blind.isEmpty {
@@ -159,6 +165,12 @@ extension SettingsNotes {
             }
         }
         return notes
+    }
+
+    /// The setting of the map by which nothing that came at `path` goes out; nil: there is none.
+    private static func settingThatRemoves(_ path: FieldPath, _ map: FieldMap) -> String? {
+        if map.remove.contains(where: { $0.covers(path) }) { return "map.remove" }
+        return map.set.contains { $0.path.covers(path) } ? "map.set" : nil
     }
 
     /// Whether a file of a type that is declared so may be a JPEG, a PNG or a WebP.

@@ -79,7 +79,17 @@ import Testing
             ("match: /a", "json", "max: 60", "", ""),
             ("match: /a", "multipart", "max: 60", ", on_other_type: pass", "note image_passed"),
             ("match: /a", "multipart", "max: 60", ", map: { remove: [photo] }", "warning image_removed"),
-            ("match: /a", "multipart", "max: 60", ", map: { remove: [other] }", ""),
+            ("match: /a", "multipart", "max: 60", ", map: { remove: [other, photo.a] }", ""),
+            ("match: /a", "multipart", "max: 60", ", map: { remove: ['*'] }", "warning image_removed"),
+            ("match: /a", "multipart", "max: 60", ", map: { set: { photo: a } }", "warning image_removed"),
+            // The one file of a raw body has a name of its own.
+            ("match: /a", "raw", "max: 60", "", "warning image_field"),
+            ("match: /a", "raw, field: photo", "max: 60", "", ""),
+            ("match: /a", "raw, field: 'photo[a]'", "max: 60", "", ""),
+            ("match: /a", "raw, field: image", "max: 60", "", "warning image_field"),
+            ("match: /a", "raw", "max: 60", ", map: { rename: { file: photo } }", ""),
+            ("match: /a", "raw, field: photo", "max: 60", ", map: { rename: { photo: a } }", "warning image_field"),
+            ("match: /a", "raw, field: photo", "max: 60", ", map: { remove: [photo] }", "warning image_removed"),
         ])
     func pictures(match: String, input: String, image: String, more: String, expected: String) throws {
         let found = try notes(

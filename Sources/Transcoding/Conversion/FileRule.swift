@@ -71,6 +71,27 @@ extension ConversionPlan {
         return plan
     }
 
+    /// The name of the field in which the one file of a raw body stands, in front of the map.
+    package var rawField: String { inputField ?? Raw.Decoder.standardField }
+
+    /// The rule that the one file of a raw body comes to, by its place in `files`; nil: it comes to none.
+    package var ruleOfRawFile: Int? {
+        var name = FieldName()
+        var mapped = MappedName()
+        var names = NameMapper(map, observer: nil)
+        let field = Array(rawField.utf8)
+        do throws(ConversionError) {
+            try name.parse(field.span, options: fieldDecoding, limits: limits)
+            mapped.set(name)
+            if name.isDropped { return nil }
+            if case .removed = try names.apply(to: &mapped) { return nil }
+        } catch {
+            return nil
+        }
+        for index in files.indices where mapped.isAtOrBelow(files[index].path) { return index }
+        return nil
+    }
+
     /// What happens to a file that no rule is about: what is said of reading, or else of writing.
     internal var generalFilePolicy: FilePolicy {
         fieldDecoding.files == .stream ? fieldEncoding.files : fieldDecoding.files

@@ -48,6 +48,12 @@ extension FieldPath {
         }
         return true
     }
+
+    /// Whether whatever stands at `other` stands at this path or below it.
+    package func covers(_ other: FieldPath) -> Bool {
+        guard segments.count <= other.segments.count else { return false }
+        return zip(segments, other.segments).allSatisfy { own, theirs in own == theirs || own == .any }
+    }
 }
 
 extension FieldPath.Segment {
