@@ -155,6 +155,29 @@ class PictureTests(ProxyTestCase):
             self.assertEqual(size(content), (30, 60))
             self.assertNotIn(b"Exif", content)
 
+    def test_one_that_passes_byte_for_byte_gets_its_type_and_the_end_of_its_name(self):
+        self.post("/jpeg", body_of(file_part("photo", png(60, 40))))
+        jpeg = self.part("photo")[1]
+        for filename, type, renamed, expected in (
+                ("a.png", "image/png", "a.jpg", "image/jpeg"),
+                ("a.PNG", "application/octet-stream", "a.jpg", "image/jpeg"),
+                ("a.jpeg", "image/jpg", "a.jpeg", "image/jpeg"), ("a.bin", "", "a.bin", "image/jpeg"),
+                ("a.jpg", "Image/JPEG; a=b", "a.jpg", "Image/JPEG; a=b")):
+            self.upstream.reset()
+            part = file_part("photo", jpeg, filename, type).replace(b"Content-Type: \r\n", b"")
+            self.assertEqual(self.post("/jpeg", body_of(part)).status, 200)
+            head, content = self.part("photo")
+            self.assertEqual(content, jpeg)
+            self.assertIn(f'filename="{renamed}"', head)
+            self.assertIn(f"Content-Type: {expected}\r\n", head + "\r\n")
+        text = base64.b64encode(jpeg).decode()
+        for start, expected in (
+                ("data:image/png;base64,", "data:image/jpeg;base64,"), ("data:;base64,", "data:image/jpeg;base64,"),
+                ("data:image/jpeg;a=b;base64,", "data:image/jpeg;a=b;base64,"), ("", "")):
+            self.upstream.reset()
+            self.assertEqual(self.post("/json", json.dumps({"photo": start + text}).encode(), JSON).status, 200)
+            self.assertEqual(self.upstream.one().json["photo"], expected + text)
+
     def test_jpeg_and_webp_come_in_too(self):
         self.post("/jpeg", body_of(file_part("photo", png(60, 40))))
         jpeg = self.part("photo")[1]

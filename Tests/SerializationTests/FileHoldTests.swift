@@ -33,6 +33,9 @@ struct FileHoldTests {
         row(
             .multipart, .multipart, multipart("f[]:x:image/png=12", "f[]:y:image/png=34", "z=", "f[]:z:image/png="),
             "f[]:x.turned:image/turned=21|f[]:y.turned:image/turned=43|z=|f[]:z.turned:image/turned=", rule("f")),
+        // A type that says the same keeps its spelling.
+        row(
+            .multipart, .multipart, multipart("f:x.png:IMAGE/Turned=PNG"), "f:x.png.turned:IMAGE/Turned=GNP", rule("f")),
         row(.multipart, .multipart, multipart("f=text"), "f=text", rule("f")),
         // By way of a tree: files first.
         row(
@@ -79,6 +82,9 @@ struct FileHoldTests {
         row(
             .json, .json, #"{"f":"data:image/png;base64,YWI="}"#, #"{"f":"data:image/turned;base64,YmE="}"#,
             rule("f", .base64)),
+        row(
+            .json, .json, #"{"f":"data:image/Turned;a=b;base64,YWI="}"#,
+            #"{"f":"data:image/Turned;a=b;base64,YmE="}"#, rule("f", .base64)),
         row(
             .json, .json, #"{"f":"data:image/png;base64,c2FtZQ=="}"#, #"{"f":"data:image/png;base64,c2FtZQ=="}"#,
             rule("f", .base64, .dataURL)),

@@ -4,7 +4,7 @@ package import Transcoding
 /// What becomes of a picture that a conversion holds (`RequestTranscoder.takeFile`): what has to be done, and what goes out then.
 package struct PictureWork: Sendable {
     package enum Beginning: Sendable {
-        /// It passes as it is.
+        /// Its bytes pass as they are; its type and the end of its filename are the picture's all the same.
         case settled(SettledFile)
         /// It is to be made on a thread of its own: `job.run`, and `settled` with what that gives.
         case work(PictureWork)
@@ -20,7 +20,7 @@ package struct PictureWork: Sendable {
     package static func begin(_ file: HeldFile) throws(Refusal) -> Beginning {
         do throws(ImageFault) {
             let job = try ImageJob(file.content, rule: file.image)
-            guard job.isNeeded else { return .settled(SettledFile(content: file.content)) }
+            guard job.isNeeded else { return .settled(described(file.content, as: job.format, file.filename)) }
             return .work(PictureWork(job: job, image: file.image, field: file.field, filename: file.filename))
         } catch {
             return .settled(try passed(file.content, by: file.image, error, field: file.field))
@@ -31,9 +31,7 @@ package struct PictureWork: Sendable {
     package func settled(_ result: Result<[UInt8], ImageFault>) throws(Refusal) -> SettledFile {
         switch result {
         case .success(let content):
-            return SettledFile(
-                content: content, mediaType: Array(job.format.mediaType.utf8),
-                filename: filename.flatMap { Self.renamed($0, to: job.format) })
+            return Self.described(content, as: job.format, filename)
         case .failure(let fault): return try Self.passed(job.bytes, by: image, fault, field: field)
         }
     }
@@ -69,6 +67,15 @@ package struct PictureWork: Sendable {
             .unrepresentable, code: "image_unreadable", reason: reason, field: name,
             setting: "files.\(name).image.on_other")
         throw .conversion(error, accepted: [])
+    }
+
+    /// A picture of that format, with the type and the filename that tell it.
+    private static func described(
+        _ content: [UInt8], as format: ImageFormat, _ filename: [UInt8]?
+    ) -> SettledFile {
+        SettledFile(
+            content: content, mediaType: Array(format.mediaType.utf8),
+            filename: filename.flatMap { renamed($0, to: format) })
     }
 
     /// The filename with the format's extension, where it had another picture's; nil: it stays.

@@ -248,7 +248,7 @@ internal struct FileGate {
 
     /// Puts what the settled file has of its own into `head`, under which it goes out.
     func describeSettled(_ head: inout PartHead) {
-        if let type = hold.settledType { head.setMediaType(type.span) }
+        if let type = hold.typeInstead(of: head.mediaType) { head.setMediaType(type.span) }
         if let filename = hold.settledFilename { head.setFilename(filename.span) }
     }
 

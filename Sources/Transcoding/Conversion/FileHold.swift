@@ -37,8 +37,8 @@ internal struct FileHold {
     private var base64 = Base64Encoder()
     private var isTaken = false
 
-    /// What the settled file has got in the place of its own.
-    private(set) var settledType: [UInt8]?
+    /// What the settled file has got in the place of its own; see `typeInstead`.
+    private var settledType: [UInt8]?
     private(set) var settledFilename: [UInt8]?
 
     /// Bytes of output that one piece makes at most, about.
@@ -117,6 +117,14 @@ internal struct FileHold {
 
     // MARK: Out
 
+    /// The Content-Type that the settled file goes out with in the place of `own`; nil: that stays, since the file has got none, or since
+    /// it says the same, in any case and with any parameters.
+    func typeInstead(of own: Span<UInt8>) -> [UInt8]? {
+        guard let settledType else { return nil }
+        guard let end = ContentType.endOfMediaType(in: own) else { return settledType }
+        return own.extracting(0..<end).isLowercased(settledType) ? nil : settledType
+    }
+
     /// Whether nothing of the settled file has gone out.
     var isAtStart: Bool { if case .sending(0) = stage { true } else { false } }
 
@@ -125,8 +133,9 @@ internal struct FileHold {
     mutating func read(into output: inout OutputBuffer) -> Bool {
         guard case .sending(let at) = stage else { return true }
         if at == 0, case .dataURL = text {
+            let own = mediaType
             output.append("data:")
-            output.append(settledType ?? mediaType)
+            output.append(typeInstead(of: own.span) ?? own)
             output.append(";base64,")
         }
         // Out for the call: a span of a stored property would hold all of the owner.
@@ -179,7 +188,7 @@ package struct HeldFile: Sendable {
 package struct SettledFile: Sendable {
     /// The bytes.
     package var content: [UInt8]
-    /// Another Content-Type; nil: the one that it has.
+    /// Another Content-Type, in lower case and without parameters; nil: the one that it has.
     package var mediaType: [UInt8]?
     /// Another filename; nil: the one that it has.
     package var filename: [UInt8]?
