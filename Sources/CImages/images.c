@@ -92,6 +92,8 @@ static void check_profile(metadata *metadata, bool is_gray) {
     if (metadata->icc.count >= 20 && (memcmp(metadata->icc.bytes + 16, "GRAY", 4) == 0) == is_gray) {
         if (is_gray || memcmp(metadata->icc.bytes + 16, "RGB ", 4) == 0) return;
     }
+    /* Of what can't be unpacked nobody knows what it says, if anything: it stays where it came from. */
+    if (metadata->icc.bytes) metadata->icc_chunk = NULL;
     free(metadata->icc.bytes);
     metadata->icc = (blob){NULL, 0};
 }

@@ -26,6 +26,8 @@ typedef struct blob {
 typedef struct metadata {
     /* The colour profile. */
     blob icc;
+    /* The chunk of a PNG that it came in, whole, where it stands in the input; also where no profile can be had of it. */
+    const uint8_t *icc_chunk;
     /* A TIFF structure, without "Exif\0\0". */
     blob exif;
     blob xmp;

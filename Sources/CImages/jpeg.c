@@ -445,7 +445,9 @@ enum recast_image_status jpeg_write(
         jpeg_write_marker(
             codec, segment.marker, metadata->segments.bytes + segment.content, (unsigned)(segment.end - segment.content));
     }
-    if (metadata->icc.bytes) jpeg_write_icc_profile(codec, metadata->icc.bytes, (unsigned)metadata->icc.count);
+    /* 255 segments of 65,519 bytes, and no more, have a profile. */
+    bool has_place = metadata->icc.count <= (size_t)255 * 65519;
+    if (metadata->icc.bytes && has_place) jpeg_write_icc_profile(codec, metadata->icc.bytes, (unsigned)metadata->icc.count);
     if (picture->is_gray && !(writing.row = malloc(picture->width))) {
         writing.faults.is_memory = true;
         longjmp(writing.faults.home, 1);

@@ -50,9 +50,9 @@ static bool is_needed(const chunk *chunk) {
         || is_chunk(chunk, "tRNS") || is_chunk(chunk, "bKGD") || is_chunk(chunk, "pHYs");
 }
 
-/* Unpacks the first `count` bytes of the profile in an `iCCP` chunk: a name of at most 79 bytes, zero, zero for deflate, and data of zlib.
-   Returns how many there are. */
-static size_t unpack(const chunk *chunk, uint8_t *bytes, size_t count) {
+/* Unpacks the first `count` bytes of the profile in an `iCCP` chunk: a name of at most 79 bytes, zero, zero for deflate, and data of zlib,
+   of which at most `most` are looked at. Returns how many there are. */
+static size_t unpack(const chunk *chunk, size_t most, uint8_t *bytes, size_t count) {
     const uint8_t *name_end = memchr(chunk->content, 0, chunk->count < 80 ? chunk->count : 80);
     if (!name_end) return 0;
     size_t begin = (size_t)(name_end - chunk->content) + 2;
@@ -61,7 +61,7 @@ static size_t unpack(const chunk *chunk, uint8_t *bytes, size_t count) {
     memset(&stream, 0, sizeof stream);
     /* Only read. Both lengths are below 2^32: a chunk's by its format, and the profile's by its bound. */
     stream.next_in = (Bytef *)chunk->content + begin;
-    stream.avail_in = (uInt)(chunk->count - begin);
+    stream.avail_in = (uInt)(chunk->count - begin < most ? chunk->count - begin : most);
     stream.next_out = bytes;
     stream.avail_out = (uInt)count;
     if (inflateInit(&stream) != Z_OK) return 0;
@@ -74,10 +74,31 @@ static size_t unpack(const chunk *chunk, uint8_t *bytes, size_t count) {
 
 /* The length of the profile in a chunk by its own header; 0: it has none that is taken. */
 static size_t profile_count(const chunk *chunk) {
+    /* Deflate's longest code tables and four bytes; in millions of empty blocks nothing is looked for. */
+    enum { MOST = 4096 };
     uint8_t length[4];
-    if (unpack(chunk, length, sizeof length) < sizeof length) return 0;
+    if (unpack(chunk, MOST, length, sizeof length) < sizeof length) return 0;
     size_t count = big32(length);
     return count < SHORTEST_PROFILE || count > LONGEST_PROFILE ? 0 : count;
+}
+
+/* Keeps what an `iCCP` chunk has. The library would take less: it has rules for profiles that their writers don't have. False: no memory. */
+static bool keep_profile(const chunk *chunk, metadata *metadata) {
+    /* Readers pass over a chunk whose checksum is wrong. */
+    uLong sum = crc32(0, chunk->begin + 4, (uInt)chunk->count + 4);
+    if (sum != big32(chunk->content + chunk->count)) return true;
+    metadata->icc_chunk = chunk->begin;
+    size_t count = profile_count(chunk);
+    if (!count) return true;
+    uint8_t *profile = malloc(count);
+    if (!profile) return false;
+    if (unpack(chunk, chunk->count, profile, count) == count && memcmp(profile + 36, "acsp", 4) == 0) {
+        metadata->icc.bytes = profile;
+        metadata->icc.count = count;
+    } else {
+        free(profile);
+    }
+    return true;
 }
 
 /* Adds what is copied of a chunk, if anything is. */
@@ -161,6 +182,8 @@ typedef struct codec {
     bool is_memory;
     scaler *scaler;
     uint8_t *pixels;
+    /* A profile, and the content of its chunk. */
+    uint8_t *profile, *packed;
 } codec;
 
 /* No text of the library's goes out: it may quote the input. */
@@ -189,7 +212,11 @@ static void take(png_structp png, png_bytep bytes, size_t count) {
 static bool keep_chunks(const uint8_t *bytes, size_t count, bool keeps, metadata *metadata) {
     size_t at = SIGNATURE;
     chunk chunk;
+    bool has_pixels = false;
     while (next_chunk(bytes, count, &at, &chunk)) {
+        if (is_chunk(&chunk, "IDAT")) has_pixels = true;
+        bool is_profile = is_chunk(&chunk, "iCCP") && !has_pixels && !metadata->icc_chunk;
+        if (is_profile && !keep_profile(&chunk, metadata)) return false;
         if (is_colour(&chunk) && !blob_append(&metadata->chunks, chunk.begin, FRAME + chunk.count)) return false;
         if (is_chunk(&chunk, "IEND")) break;
         if (!keeps) continue;
@@ -216,30 +243,21 @@ static bool is_as_seen(const codec *codec, const recast_image_header *header) {
         && (header->is_whole || png_get_interlace_type(codec->png, codec->info) == PNG_INTERLACE_NONE);
 }
 
-static void begin_reading(codec *codec, const recast_image_header *header, metadata *metadata) {
+static void begin_reading(codec *codec, const recast_image_header *header) {
     png_structp png = codec->png;
     png_infop info = codec->info;
     png_set_read_fn(png, codec, take);
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    png_set_chunk_malloc_max(png, LONGEST_PROFILE);
+    png_set_chunk_malloc_max(png, 8 * 1024 * 1024);
     png_set_chunk_cache_max(png, 64);
     /* What these hold was read from the bytes, or isn't wanted: the library would hold up to 64 of them, of 8 MiB each. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, 0);
-    static const png_byte unread[] = "tEXt\0zTXt\0iTXt\0eXIf\0sPLT\0hIST\0pCAL\0sCAL\0oFFs\0tIME";
+    static const png_byte unread[] = "tEXt\0zTXt\0iTXt\0eXIf\0sPLT\0hIST\0pCAL\0sCAL\0oFFs\0tIME\0iCCP";
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unread, sizeof unread / 5);
     png_set_sig_bytes(png, 0);
     png_read_info(png, info);
     if (!is_as_seen(codec, header)) {
         codec->reason = ambiguous;
-        png_longjmp(png, 1);
-    }
-    png_charp name;
-    int method;
-    png_bytep profile;
-    png_uint_32 profile_count;
-    if (png_get_iCCP(png, info, &name, &method, &profile, &profile_count) == PNG_INFO_iCCP
-        && !blob_set(&metadata->icc, profile, profile_count)) {
-        codec->is_memory = true;
         png_longjmp(png, 1);
     }
     png_set_scale_16(png);
@@ -271,7 +289,7 @@ enum recast_image_status png_read(
         *reason = codec.reason;
         return codec.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
     }
-    begin_reading(&codec, header, metadata);
+    begin_reading(&codec, header);
     bool is_interlaced = png_set_interlace_handling(codec.png) > 1;
     png_read_update_info(codec.png, codec.info);
     size_t stride = (size_t)header->width * 4;
@@ -318,6 +336,43 @@ static void give(png_structp png, png_bytep bytes, size_t count) {
 }
 
 static void flush(png_structp png) { (void)png; }
+
+/* Writes the profile in the chunk that it came in, or packs it: as long as its header says, and in whole fours, as readers want it
+   (ICC.1:2022 section 7.2.2). What they would say of it else is theirs. */
+static void write_profile(codec *codec, const metadata *metadata) {
+    if (metadata->icc_chunk) {
+        png_write_chunk(codec->png, (png_const_bytep)"iCCP", metadata->icc_chunk + 8, big32(metadata->icc_chunk));
+        return;
+    }
+    const blob *icc = &metadata->icc;
+    if (icc->count < SHORTEST_PROFILE) return;
+    enum { VERSION = 8, IDENTITY = 84, IDENTITY_COUNT = 16, NAME = 5 };
+    static const char name[NAME] = "icc\0";
+    size_t said = big32(icc->bytes), count = said >= SHORTEST_PROFILE && said < icc->count ? said : icc->count;
+    size_t padding = icc->bytes[VERSION] > 3 && said == count ? -count & 3 : 0;
+    uLong most = compressBound((uLong)(count + padding));
+    if (!(codec->profile = malloc(count + padding)) || !(codec->packed = malloc(NAME + most))) {
+        codec->is_memory = true;
+        png_longjmp(codec->png, 1);
+    }
+    memcpy(codec->profile, icc->bytes, count);
+    memset(codec->profile + count, 0, padding);
+    if (padding) {
+        /* Another length makes another sum of all, which needn't be there. */
+        for (int byte = 0; byte < 4; byte++) codec->profile[byte] = (uint8_t)((count + padding) >> (24 - 8 * byte));
+        memset(codec->profile + IDENTITY, 0, IDENTITY_COUNT);
+    }
+    memcpy(codec->packed, name, NAME);
+    if (compress(codec->packed + NAME, &most, codec->profile, (uLong)(count + padding)) != Z_OK) {
+        codec->is_memory = true;
+        png_longjmp(codec->png, 1);
+    }
+    free(codec->profile);
+    codec->profile = NULL;
+    png_write_chunk(codec->png, (png_const_bytep)"iCCP", codec->packed, NAME + most);
+    free(codec->packed);
+    codec->packed = NULL;
+}
 
 static void write_texts(codec *codec, const metadata *metadata) {
     if (metadata->xmp.bytes && metadata->xmp.count < INT32_MAX / 2) {
@@ -367,6 +422,8 @@ enum recast_image_status png_write(const picture *picture, const metadata *metad
         free(row);
         free(codec.output.bytes);
         free(codec.pixels);
+        free(codec.profile);
+        free(codec.packed);
         result->reason = "it can't be written as a PNG";
         return codec.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
     }
@@ -376,11 +433,8 @@ enum recast_image_status png_write(const picture *picture, const metadata *metad
     png_set_IHDR(
         codec.png, codec.info, picture->width, picture->height, 8, type, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
         PNG_FILTER_TYPE_DEFAULT);
-    if (metadata->icc.bytes) {
-        png_set_iCCP(
-            codec.png, codec.info, "icc", PNG_COMPRESSION_TYPE_BASE, metadata->icc.bytes, (png_uint_32)metadata->icc.count);
-    }
     png_write_info(codec.png, codec.info);
+    write_profile(&codec, metadata);
     if (metadata->exif.bytes) {
         png_write_chunk(codec.png, (png_const_bytep)"eXIf", metadata->exif.bytes, metadata->exif.count);
     }

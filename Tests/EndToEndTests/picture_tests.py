@@ -458,6 +458,21 @@ class ConvertTests(unittest.TestCase):
             self.assertEqual(result.returncode, code, result.stderr)
             self.assertEqual(b"80000 pixels" in result.stderr, code == 65)
 
+    def test_a_profile_that_is_padded_loses_no_picture(self):
+        def made(picture, keys):
+            body = json.dumps({"photo": base64.b64encode(picture).decode()}).encode()
+            text = self.converted("json -> json(files: {photo: {image: {%s}}})" % keys, body)
+            return base64.b64decode(json.loads(text)["photo"])
+        jpeg = made(png(40, 20), "format: jpeg")
+        profile = struct.pack(">I", 132) + b"lcms\2\x10\0\0mntrRGB XYZ " + bytes(12) + b"acsp" + bytes(92)
+        content = b"ICC_PROFILE\0\1\1" + profile + bytes(4)
+        jpeg = jpeg[:2] + b"\xff\xe2" + struct.pack(">H", len(content) + 2) + content + jpeg[2:]
+        written = made(jpeg, "format: png")
+        start = written.index(b"iCCP")
+        count, = struct.unpack(">I", written[start - 4:start])
+        name, _, packed = written[start + 4:start + 4 + count].partition(b"\0")
+        self.assertEqual((name, zlib.decompress(packed[1:])), (b"icc", profile))
+
     def test_several_pictures_in_one_body(self):
         body = body_of(*(file_part("photos[]", png(200 + 2 * at, 100)) for at in range(20)))
         made = self.converted("multipart -> json(files: {'photos.*': {image: {max: 50}}})", body, "--type", MULTIPART)
