@@ -89,7 +89,11 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     size_t at = 0;
     segment segment;
     bool has_frame = false;
-    while (next_segment(bytes, count, &at, &segment)) {
+    for (size_t parts = 1; next_segment(bytes, count, &at, &segment); parts++) {
+        if (parts > RECAST_IMAGE_MOST_PARTS) {
+            header->lack = RECAST_IMAGE_MANY_PARTS;
+            return;
+        }
         /* The picture is over, or another one begins in it: no reader comes to a scan behind that. */
         if (segment.marker == EOI || (segment.marker == SOI && segment.begin != 0)) return;
         if (segment.marker == SOI) continue;
@@ -139,18 +143,29 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     if (marker < count && (marker == at || bytes[marker] == 0)) header->lack = RECAST_IMAGE_AMBIGUOUS;
 }
 
-/* Behind the pixels at `at`: where a marker begins that is none of theirs, or the end. */
+/* Bytes that are looked at in one go. */
+typedef uint8_t block __attribute__((vector_size(32)));
+
+/* Behind the pixels at `at`: where a marker begins that is none of theirs, or the end. A byte of ones among the pixels has a zero behind
+   it, and pieces of the pixels have a marker between them; of either there may be one at every second byte, and fill bytes. */
 static size_t end_of_scan(const uint8_t *bytes, size_t count, size_t at) {
-    while (at < count) {
-        const uint8_t *found = memchr(bytes + at, 0xFF, count - at);
-        if (!found) return count;
-        at = (size_t)(found - bytes);
-        size_t marker = at + 1;
-        while (marker < count && bytes[marker] == 0xFF) marker++;
-        if (marker == count) return count;
-        /* A byte of ones has a zero behind it, and pieces of the pixels a marker between them. */
-        if (bytes[marker] != 0 && (bytes[marker] < RST0 || bytes[marker] > RST7)) return at;
-        at = marker + 1;
+    size_t begin = at;
+    for (; count - at > sizeof(block); at += sizeof(block)) {
+        block here, next;
+        memcpy(&here, bytes + at, sizeof here);
+        memcpy(&next, bytes + at + 1, sizeof next);
+        block found = (block)(here == 0xFF) & (block)(next != 0) & (block)(next != 0xFF) & (block)((next & 0xF8) != RST0);
+        uint64_t words[sizeof found / sizeof(uint64_t)], any = 0;
+        memcpy(words, &found, sizeof found);
+        for (size_t word = 0; word < sizeof words / sizeof *words; word++) any |= words[word];
+        if (any) break;
+    }
+    for (; count - at > 1; at++) {
+        uint8_t next = bytes[at + 1];
+        if (bytes[at] != 0xFF || next == 0 || next == 0xFF || (next >= RST0 && next <= RST7)) continue;
+        /* It begins with its fill bytes. */
+        while (at > begin && bytes[at - 1] == 0xFF) at--;
+        return at;
     }
     return count;
 }
@@ -177,7 +192,8 @@ bool jpeg_sift(const uint8_t *bytes, size_t count, sieve *sieve) {
     size_t at = 0;
     bool has_scan = false, has_jfif = false;
     segment segment;
-    while (next_segment(bytes, count, &at, &segment)) {
+    for (size_t parts = 1; next_segment(bytes, count, &at, &segment); parts++) {
+        if (parts > RECAST_IMAGE_MOST_PARTS) return false;
         size_t header = segment.content - segment.begin, size = segment.end - segment.content;
         bool is_first = segment.begin == 0;
         if (segment.marker == EOI || (segment.marker == SOI && is_first)) {

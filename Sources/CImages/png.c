@@ -82,7 +82,7 @@ static size_t profile_count(const chunk *chunk) {
     return count < SHORTEST_PROFILE || count > LONGEST_PROFILE ? 0 : count;
 }
 
-/* Keeps what an `iCCP` chunk has. The library would take less: it has rules for profiles that their writers don't have. False: no memory. */
+/* Keeps what an `iCCP` chunk has. The library would take less: it has rules for profiles that their writers don't. False: no memory. */
 static bool keep_profile(const chunk *chunk, metadata *metadata) {
     /* Readers pass over a chunk whose checksum is wrong. */
     uLong sum = crc32(0, chunk->begin + 4, (uInt)chunk->count + 4);
@@ -134,7 +134,12 @@ void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
     header->is_whole = chunk.content[12] == 1;
     header->kind = RECAST_IMAGE_PNG;
     size_t profiles = 0;
-    while (next_chunk(bytes, count, &at, &chunk)) {
+    for (size_t parts = 2; next_chunk(bytes, count, &at, &chunk); parts++) {
+        if (parts > RECAST_IMAGE_MOST_PARTS) {
+            header->kind = RECAST_IMAGE_BROKEN;
+            header->lack = RECAST_IMAGE_MANY_PARTS;
+            return;
+        }
         /* Some readers take the last size. */
         if (is_chunk(&chunk, "IHDR")) {
             header->kind = RECAST_IMAGE_BROKEN;

@@ -30,6 +30,18 @@ static WebPData find(const uint8_t *bytes, size_t count, const char *type) {
     return found;
 }
 
+static bool has_many_parts(const uint8_t *bytes, size_t count) {
+    enum { HEADER = 12, CHUNK = 8 };
+    size_t at = HEADER;
+    for (size_t parts = 1; at < count && count - at >= CHUNK; parts++) {
+        size_t size = little32(bytes + at + 4);
+        if (parts > RECAST_IMAGE_MOST_PARTS) return true;
+        if (size > count - at - CHUNK) return false;
+        at += CHUNK + size + (size & 1);
+    }
+    return false;
+}
+
 /* Some writers keep the mark of JPEG in front of the TIFF structure. */
 static WebPData find_exif(const uint8_t *bytes, size_t count) {
     WebPData exif = find(bytes, count, "EXIF");
@@ -75,6 +87,11 @@ static bool is_as_seen(const recast_image_header *pixels, const recast_image_hea
 void webp_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
     header->kind = RECAST_IMAGE_BROKEN;
     header->lack = RECAST_IMAGE_NO_HEADER;
+    /* Whatever follows goes through them, the library too. */
+    if (has_many_parts(bytes, count)) {
+        header->lack = RECAST_IMAGE_MANY_PARTS;
+        return;
+    }
     WebPBitstreamFeatures features;
     if (WebPGetFeatures(bytes, count, &features) != VP8_STATUS_OK || features.width <= 0 || features.height <= 0) return;
     header->width = (uint32_t)features.width;

@@ -55,6 +55,7 @@ extension recast_image_header {
         case RECAST_IMAGE_NO_SIZE: "it has no size"
         case RECAST_IMAGE_DEPTH: "it has other than 8 bits a sample"
         case RECAST_IMAGE_NO_SCAN: "it has no scan"
+        case RECAST_IMAGE_MANY_PARTS: "it has more than 1,000,000 parts"
         case RECAST_IMAGE_AMBIGUOUS: "its parts can be read in more than one way"
         default: "it has no header"
         }

@@ -174,6 +174,58 @@ struct MetadataTests {
         }
     }
 
+    @Test("a million parts are looked at, and no more: of each format", arguments: [-1, 0, 1])
+    func parts(difference: Int) throws {
+        let most = 1_000_000
+        func fault(_ bytes: [UInt8], keeps: Bool = true) -> ImageFault? {
+            ImageJobTests.fault(bytes) { $0.keepsMetadata = keeps }
+        }
+        func repeated(_ part: [UInt8], _ count: Int) -> [UInt8] {
+            var bytes = part
+            while bytes.count < part.count * count { bytes += bytes }
+            return Array(bytes[..<(part.count * count)])
+        }
+        let many: ImageFault? = difference > 0 ? .broken("it has more than 1,000,000 parts") : nil
+        let untold: ImageFault? = difference > 0 ? .broken("its parts can't be told") : nil
+        // A JPEG's begin, APP14, table, frame, two tables and first scan are seven, besides.
+        let jpeg = Self.jpeg
+        let comments = repeated([0xFF, 0xFE, 0, 2], most - 7 + difference)
+        #expect(fault(Array(jpeg[..<2]) + comments + Array(jpeg[2...])) == many)
+        // With the two other scans and the end ten; those behind the first scan count where they are looked at.
+        let between = repeated([0xFF, 0xFE, 0, 2], most - 10 + difference)
+        let bytes = Array(jpeg[..<(jpeg.count - 2)]) + between + Array(jpeg[(jpeg.count - 2)...])
+        #expect(fault(bytes) == nil)
+        #expect(fault(bytes, keeps: false) == untold)
+        // A PNG's header, pixels and end are three.
+        let png = Self.png
+        let unknown = repeated(PNGSample.chunk("prVt", []), most - 3 + difference)
+        #expect(fault(Array(png[..<33]) + unknown + Array(png[33...])) == many)
+        let webp = Array(try Self.webp()[12...])
+        let others = repeated(Self.chunk("abcd", []), most - 1 + difference)
+        #expect(fault(Self.riff(webp + others)) == many)
+    }
+
+    @Test("however many markers there are between pixels, the end of them is where it was")
+    func pixels() throws {
+        // A frame and a scan, whose pixels nobody looks at here.
+        let jpeg = JPEGSample.even([90]).bytes
+        let scan = try #require(jpeg.indices.first { jpeg[$0...].starts(with: [0xFF, 0xDA]) })
+        let start = Array(jpeg[..<(scan + 10)])
+        let extra = Self.segment(0xFE, Self.canary)
+        for pixels: [UInt8] in [
+            [0xFF, 0], [0xFF, 0xD3], [0xFF, 0xFF, 0], [0xFF, 0xFF, 0xFF, 0xD7, 1], [0], [7, 0xFF, 0],
+        ] {
+            for count in [0, 1, 5, 6, 7, 15, 16, 17, 31, 32, 33, 64, 1000] {
+                let bytes = start + Array(repeatElement(pixels, count: count).joined())
+                #expect(try passes(bytes + [0xFF, 0xD9]))
+                for fill in 0..<3 {
+                    let filled = [UInt8](repeating: 0xFF, count: fill)
+                    #expect(try dropped(bytes + filled + extra + [0xFF, 0xD9]) == bytes + [0xFF, 0xD9])
+                }
+            }
+        }
+    }
+
     @Test("a picture that says two sizes is none")
     func twoSizes() throws {
         let ambiguous = ImageFault.broken("its parts can be read in more than one way")

@@ -27,6 +27,9 @@ enum recast_image_kind {
     RECAST_IMAGE_WEBP
 };
 
+/* Segments of a JPEG, and chunks of a PNG or a WebP: to look at more of them would keep others waiting. */
+enum { RECAST_IMAGE_MOST_PARTS = 1000000 };
+
 /* What is wrong with a header. */
 enum recast_image_lack {
     RECAST_IMAGE_NO_HEADER,
@@ -35,7 +38,9 @@ enum recast_image_lack {
     RECAST_IMAGE_DEPTH,
     RECAST_IMAGE_NO_SCAN,
     /* Its parts can be read in more than one way: readers would see other pictures. */
-    RECAST_IMAGE_AMBIGUOUS
+    RECAST_IMAGE_AMBIGUOUS,
+    /* More than `RECAST_IMAGE_MOST_PARTS`. */
+    RECAST_IMAGE_MANY_PARTS
 };
 
 /* What a header says. */
