@@ -79,7 +79,8 @@ enum recast_image_status webp_read(
 enum recast_image_status webp_write(
     const picture *picture, const metadata *metadata, int quality, bool is_lossless, recast_image_result *result);
 
-/* What is in EXIF: the orientation, 1 where none is. */
+/* What is in EXIF: whether it begins as a TIFF structure does; the orientation, 1 where none is. */
+bool is_tiff(const uint8_t *bytes, size_t count);
 int exif_orientation(const uint8_t *tiff, size_t count);
 /* Says in EXIF that the picture stands upright and is of that size, where it says something else. */
 void exif_settle(uint8_t *tiff, size_t count, uint32_t width, uint32_t height);

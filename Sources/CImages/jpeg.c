@@ -88,7 +88,7 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     header->lack = RECAST_IMAGE_NO_HEADER;
     size_t at = 0;
     segment segment;
-    bool has_frame = false;
+    bool has_frame = false, has_exif = false;
     for (size_t parts = 1; next_segment(bytes, count, &at, &segment); parts++) {
         if (parts > RECAST_IMAGE_MOST_PARTS) {
             header->lack = RECAST_IMAGE_MANY_PARTS;
@@ -103,7 +103,9 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
             if (segment.end > segment.content && bytes[segment.content] < header->components) header->is_whole = true;
             return;
         }
-        if (is_exif(bytes, &segment) && header->orientation == 1) {
+        /* The first one counts, as it does for other readers. */
+        if (is_exif(bytes, &segment) && !has_exif) {
+            has_exif = true;
             header->orientation = exif_orientation(bytes + segment.content + 6, segment.end - segment.content - 6);
         }
         if (!may_lead(segment.marker)) {
@@ -310,10 +312,16 @@ static void mix_inks(uint8_t *pixels, uint32_t width, bool is_inverted) {
 static bool keep_segments(const uint8_t *bytes, size_t count, bool keeps, metadata *metadata) {
     size_t at = 0;
     segment segment;
+    bool has_exif = false;
     while (next_segment(bytes, count, &at, &segment) && segment.marker != SOS) {
         size_t size = segment.end - segment.content;
         if (!keeps || !is_extra(bytes, &segment)) continue;
-        if (is_exif(bytes, &segment) && !metadata->exif.bytes) {
+        if (is_exif(bytes, &segment) && has_exif) {
+            /* What goes on with the one before it stays; another one would tell of another picture, which may be turned. */
+            if (is_tiff(bytes + segment.content + sizeof exif_mark, size - sizeof exif_mark)) continue;
+            if (!blob_append(&metadata->segments, bytes + segment.begin, segment.end - segment.begin)) return false;
+        } else if (is_exif(bytes, &segment)) {
+            has_exif = true;
             if (!blob_set(&metadata->exif, bytes + segment.content + 6, size - 6)) return false;
         } else if (segment.marker == APP1 && is_marked(bytes, &segment, xmp_mark, sizeof xmp_mark) && !metadata->xmp.bytes) {
             if (!blob_set(&metadata->xmp, bytes + segment.content + sizeof xmp_mark, size - sizeof xmp_mark)) return false;

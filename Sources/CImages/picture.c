@@ -86,6 +86,12 @@ static size_t tiff_find(const tiff *tiff, size_t folder, uint32_t tag) {
 
 enum { SHORT = 3, LONG = 4, ORIENTATION = 0x0112, EXIF_FOLDER = 0x8769, PIXELS_WIDE = 0xA002, PIXELS_HIGH = 0xA003 };
 
+bool is_tiff(const uint8_t *bytes, size_t count) {
+    tiff tiff;
+    /* Only read. */
+    return tiff_begin(&tiff, (uint8_t *)bytes, count) != 0;
+}
+
 int exif_orientation(const uint8_t *bytes, size_t count) {
     tiff tiff;
     /* Only read. */

@@ -134,6 +134,7 @@ void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
     header->is_whole = chunk.content[12] == 1;
     header->kind = RECAST_IMAGE_PNG;
     size_t profiles = 0;
+    bool has_exif = false;
     for (size_t parts = 2; next_chunk(bytes, count, &at, &chunk); parts++) {
         if (parts > RECAST_IMAGE_MOST_PARTS) {
             header->kind = RECAST_IMAGE_BROKEN;
@@ -149,7 +150,11 @@ void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
         if (is_chunk(&chunk, "acTL")) header->kind = RECAST_IMAGE_ANIMATED;
         count_chunk(&chunk, &profiles, header);
         if (is_chunk(&chunk, "tRNS")) header->has_alpha = true;
-        if (is_chunk(&chunk, "eXIf")) header->orientation = exif_orientation(chunk.content, chunk.count);
+        /* The first one counts, as it does for libpng. */
+        if (is_chunk(&chunk, "eXIf") && !has_exif) {
+            has_exif = true;
+            header->orientation = exif_orientation(chunk.content, chunk.count);
+        }
         if (is_chunk(&chunk, "IEND")) break;
     }
 }

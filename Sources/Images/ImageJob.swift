@@ -16,6 +16,9 @@ package struct ImageJob: Sendable {
     /// that a line of all the pixels that `pixels` allows would take many times the memory and the time of a square of them.
     package static let longestSide = 65_535
 
+    /// Pixels of a side of a WebP (RFC 6386 section 9.1).
+    private static let longestSideOfWebP = 16_383
+
     /// The file as it came.
     package let bytes: [UInt8]
     package let header: PictureHeader
@@ -46,6 +49,10 @@ package struct ImageJob: Sendable {
         }
         let side = max(header.width, header.height)
         if work == .convert, side > Self.longestSide { throw .sideTooLong(side) }
+        // Before anything is decoded for it.
+        if work == .convert, format == .webp, max(size.width, size.height) > Self.longestSideOfWebP {
+            throw .broken("no side of a WebP has more than \(Self.longestSideOfWebP) pixels")
+        }
     }
 
     /// False where the file passes byte for byte.

@@ -89,6 +89,45 @@ struct ImageJobTests {
         }
     }
 
+    @Test("of several EXIF the first one says how a picture is shown, and is the one that stays")
+    func severalOrientations() throws {
+        func segment(_ tiff: [UInt8]) -> [UInt8] {
+            let content = Array("Exif".utf8) + [0, 0] + tiff
+            return [0xFF, 0xE1, 0, UInt8(content.count + 2)] + content
+        }
+        let jpeg = try ImageSamples.made(ImageSamples.quarters(64, 32), as: .jpeg)
+        let png = ImageSamples.quarters(64, 32)
+        let rest = Array("goes on".utf8)
+        for (first, second) in [(1, 6), (6, 1), (6, 8)] {
+            let both = [ImageSamples.exif(UInt8(first)), ImageSamples.exif(UInt8(second))]
+            let segments = segment(both[0]) + segment(both[1]) + segment(rest)
+            let chunks = PNGSample.chunk("eXIf", both[0]) + PNGSample.chunk("eXIf", both[1])
+            for source in [
+                Array(jpeg[..<2]) + segments + Array(jpeg[2...]), Array(png[..<33]) + chunks + Array(png[33...]),
+            ] {
+                let header = try PictureHeader(source.span)
+                #expect(header.width == (first == 6 ? 32 : 64))
+                let made = try ImageSamples.made(source) { $0.longestSide = 16 }
+                #expect(try PictureHeader(made.span).width == (first == 6 ? 8 : 16))
+                #expect(made.indices.filter { made[$0...].starts(with: Array("GPS!".utf8)) }.count == 1)
+                // What is no EXIF by itself belongs to the one before it.
+                let isKept = made.indices.contains { made[$0...].starts(with: rest) }
+                #expect(isKept == (header.format == .jpeg))
+            }
+        }
+    }
+
+    @Test("a WebP has 16,383 pixels a side, and no more", arguments: [16_382, 16_383, 16_384])
+    func webpSide(side: Int) throws {
+        let fault = side > 16_383 ? ImageFault.broken("no side of a WebP has more than 16383 pixels") : nil
+        for source in [
+            PNGSample.png(side, 1) { _, _ in [1, 2, 3] }, PNGSample.png(1, side) { _, _ in [1, 2, 3] },
+        ] {
+            #expect(Self.fault(source) { $0.format = .webp } == fault)
+            #expect(Self.fault(source) { ($0.format, $0.longestSide) = (.webp, 100) } == nil)
+        }
+    }
+
     @Test("what is small enough passes byte for byte", arguments: formats)
     func small(_ format: ImageFormat) throws {
         let source = try ImageSamples.tagged(ImageSamples.quarters(30, 20), format, ImageSamples.exif(6))
