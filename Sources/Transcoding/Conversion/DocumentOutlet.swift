@@ -5,7 +5,7 @@ internal import Octets
 ///
 /// The places of the files so far are kept as a tree of names, without content. A file goes on in the objects and arrays
 /// that the one before it left open; one that would have to go back into a closed one is refused. Keys make an array when
-/// the first one is `0` and the others follow in order.
+/// the first one is `0` and the others follow in order. Names that are read as PHP's have its numbers for `[]`.
 internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutlet, UniformSink, ~Copyable {
     private struct Level {
         var node: Tree.Node
@@ -21,6 +21,8 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     /// Files that nobody chose, of which nothing is said.
     private var leftOut = 0
     private let numbersMakeArrays: Bool
+    /// Whether PHP's rules say what `[]` in a name is.
+    private let isPHP: Bool
     /// Where the route has declared arrays: a file there is an element, also the only one.
     private let arrays: [FieldPath]
     private var places: Tree
@@ -39,6 +41,7 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         namesNest = plan.fieldDecoding.nesting == .brackets
         arrays = plan.types.filter { $0.type == .array }.map(\.path)
         numbersMakeArrays = plan.fieldDecoding.arrays == .auto || plan.fieldDecoding.arrays == .indices
+        isPHP = plan.fieldDecoding.readsNamesAsLibrary && plan.fieldDecoding.dialect == .php
         places = Tree(limits: plan.limits)
     }
 
@@ -85,9 +88,18 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         let known = Tree.Node(places.records.count)
         let node = try places.makeNode(.null)
         do throws(ConversionError) {
-            try places.put(node, at: name, duplicates: .reject, field: field)
+            if isPHP, numbersMakeArrays {
+                try places.putPHP(node, at: name, duplicates: .reject)
+                guard places.parent(node) != Tree.none else { throw FileNumbers.usedUp(field.span) }
+            } else {
+                try places.put(node, at: name, duplicates: .reject, groups: !isPHP, field: field)
+            }
         } catch {
-            guard error.code == "form_duplicate" else { throw error }
+            var error = error
+            guard error.code == "form_duplicate" else {
+                if error.code == "form_conflict" { error.field = field.span.lossyString() }
+                throw error
+            }
             throw refusal(
                 "two files of one name can't become one value while they stream; "
                     + (namesNest ? "name them with [] at the end, or " : "") + "declare an array in fields")

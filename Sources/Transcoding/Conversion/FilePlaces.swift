@@ -19,6 +19,8 @@ internal struct FilePlaces {
     private var known: Set<[UInt8]> = []
     /// Whether files have become texts.
     private var areTexts = false
+    /// Whether the server keeps files apart from fields.
+    var areApart: Bool { keepsApart && !areTexts }
     /// Bytes that are held.
     private(set) var count = 0
 
@@ -51,7 +53,6 @@ internal struct FilePlaces {
     /// Sees that the fields can follow the files.
     func check(_ fields: borrowing Tree) throws(ConversionError) {
         guard !names.isEmpty, fields.root != Tree.none else { return }
-        let isApart = keepsApart && !areTexts
         let joinsNames = dialect == .rack || dialect == .php && areTexts
         for name in names {
             switch Self.place(of: name, among: fields, arrays) {
@@ -59,7 +60,7 @@ internal struct FilePlaces {
             case .atField:
                 if rejectsRepeated { throw Tree.duplicate(name.spelling) }
                 guard joinsNames else { continue }
-            case .inArray: if isApart { continue }
+            case .inArray: if areApart { continue }
             }
             throw ConversionError(
                 .unrepresentable, code: "files_shared_root",

@@ -6,8 +6,9 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     private let arrays: ArrayStyle
     private let nesting: NestingStyle
     private let rewritesNames: Bool
-    /// The places of files whose names hold numbers of ours, which fields must not use too.
-    private var places: Tree
+    private var numbers: FileNumbers
+    /// The roots of files whose names hold numbers of ours, which fields must not use too.
+    private var numberedRoots: Set<[UInt8]> = []
     private var filePlaces: FilePlaces
     private var spelled = ByteStore()
     private var head = PartHead()
@@ -20,14 +21,14 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
         arrays = plan.fieldEncoding.arrays
         nesting = plan.fieldEncoding.nesting
         rewritesNames = plan.rewritesNames
-        places = Tree(limits: plan.limits)
+        numbers = FileNumbers(plan)
         filePlaces = FilePlaces(plan)
     }
 
     // MARK: Files
 
     /// A name that was not changed passes as it came, unless the route writes names anew: then nesting and pushes are spelled
-    /// as it says. `arrays: indices` numbers the files of `photos[]` from 0.
+    /// as it says. `arrays: indices` numbers the files of `photos[]`.
     mutating func beginFile(
         _ file: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
     ) throws(ConversionError) {
@@ -63,7 +64,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     func check(_ fields: borrowing Tree) throws(ConversionError) { try filePlaces.check(fields) }
 
     func claims(rootKey: Span<UInt8>) -> Bool {
-        places.root != Tree.none && places.child(of: places.root, named: rootKey) != Tree.none
+        !numberedRoots.isEmpty && !filePlaces.areApart && numberedRoots.contains(rootKey.copied())
     }
 
     private mutating func spell(_ name: borrowing MappedName, field: Span<UInt8>) throws(ConversionError) {
@@ -74,35 +75,26 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
                 reason: "a file can't stand in an object or array under nesting: \(nesting.rawValue)",
                 field: field.lossyString(), setting: "nesting")
         }
-        var hasPush = false
-        for index in 0..<count where name.kind(index) == .push { hasPush = true }
-        let isNumbered = hasPush && arrays == .indices
-        var place = Tree.none
-        if isNumbered {
-            try places.makeRootObject()
-            place = try places.makeNode(.null)
-            try places.put(place, at: name, duplicates: .array, field: field.copied())
-        }
-        spelled.append(contentsOf: name.segment(0))
+        guard arrays == .indices else { return spell(name, as: name) }
+        var numbered = copy name
+        try numbers.assign(to: &numbered, field: field)
+        if name.hasPush { numberedRoots.insert(numbered.segment(0).copied()) }
+        spell(name, as: numbered)
+    }
+
+    /// Spells `numbered`, which is `name` with the numbers that its pushes have, where these are written.
+    private mutating func spell(_ name: borrowing MappedName, as numbered: borrowing MappedName) {
+        let count = name.segmentCount
+        spelled.append(contentsOf: numbered.segment(0))
         for index in 1..<max(1, count) {
             if name.kind(index) == .key {
-                name.spell(segment: index, nesting, to: &spelled)
-            } else if isNumbered {
-                spelled.append(UInt8(ascii: "["))
-                spelled.append(decimal: position(place, above: count - 1 - index))
-                spelled.append(UInt8(ascii: "]"))
+                numbered.spell(segment: index, nesting, to: &spelled)
             } else if arrays != .repeated || index < count - 1 {
                 spelled.append(UInt8(ascii: "["))
+                spelled.append(contentsOf: numbered.segment(index))
                 spelled.append(UInt8(ascii: "]"))
             }
         }
-    }
-
-    /// The number, in its array, of the ancestor `levels` above `node`.
-    private func position(_ node: Tree.Node, above levels: Int) -> Int {
-        var at = node
-        for _ in 0..<levels { at = places.parent(at) }
-        return places.childCount(places.parent(at)) - 1
     }
 
     // MARK: The document
@@ -116,13 +108,14 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     var contentType: [UInt8] { encoder.contentType }
     var removedCount: Int { encoder.removedCount }
     var heldCount: Int { encoder.heldCount }
-    var allocatedCount: Int { encoder.allocatedCount + filePlaces.count }
+    var allocatedCount: Int { encoder.allocatedCount + filePlaces.count + numbers.count }
     var filenameGrowth: Int { encoder.filenameGrowth }
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 
     mutating func restart() {
         encoder.restart()
-        places.removeAll()
+        numbers.removeAll()
+        if !numberedRoots.isEmpty { numberedRoots.removeAll() }
         filePlaces.removeAll()
         base64 = Base64Encoder()
         text.removeAll()

@@ -35,6 +35,23 @@ internal struct MappedName: FieldSegments {
         return true
     }
 
+    /// Whether `[]` stands in it.
+    var hasPush: Bool { segments.contains { $0.kind == .push } }
+
+    /// Puts a key in the place of one of the segments.
+    mutating func replace(_ index: Int, by key: Span<UInt8>) {
+        let start = bytes.count
+        bytes.append(contentsOf: key)
+        segments[index] = Segment(start: start, end: bytes.count, kind: .key)
+    }
+
+    /// As above, where the key is a number.
+    mutating func replace(_ index: Int, by number: Int) {
+        let start = bytes.count
+        bytes.append(decimal: number)
+        segments[index] = Segment(start: start, end: bytes.count, kind: .key)
+    }
+
     /// Makes the field an element of the array at its place.
     mutating func push() { append(Span(), .push) }
 

@@ -519,12 +519,15 @@ extension Tree {
     }
 
     /// Puts a new value at the place that a field's name gives it. Errors name `field`, or else what `name` spells.
+    ///
+    /// - Parameter groups: whether `a[][b]` may go on with the last element of the array; false: each `[]` begins one.
     internal mutating func put(
-        _ value: Node, at name: borrowing some FieldSegments, duplicates: DuplicatePolicy, field: [UInt8]? = nil
+        _ value: Node, at name: borrowing some FieldSegments, duplicates: DuplicatePolicy, groups: Bool = true,
+        field: [UInt8]? = nil
     ) throws(ConversionError) {
         var parent = root
         let last = name.segmentCount - 1
-        for depth in 0..<last { parent = try descend(from: parent, name, depth, field: field) }
+        for depth in 0..<last { parent = try descend(from: parent, name, depth, groups: groups, field: field) }
         try put(value, at: name, in: parent, duplicates: duplicates, field: field)
     }
 
@@ -540,7 +543,7 @@ extension Tree {
         var parent = depth > 0 ? trail[depth - 1] : root
         if trail.count > depth { trail.removeLast(trail.count - depth) }
         while depth < last {
-            parent = try descend(from: parent, name, depth, field: nil)
+            parent = try descend(from: parent, name, depth, groups: true, field: nil)
             if trail.count == depth, name.kind(depth) == .key { trail.append(parent) }
             depth += 1
         }
@@ -597,12 +600,12 @@ extension Tree {
 
     /// Goes one segment down, to the container for the segment after it.
     private mutating func descend(
-        from parent: Node, _ name: borrowing some FieldSegments, _ depth: Int, field: [UInt8]?
+        from parent: Node, _ name: borrowing some FieldSegments, _ depth: Int, groups: Bool, field: [UInt8]?
     ) throws(ConversionError) -> Node {
         let kind: Kind = name.kind(depth + 1) == .push ? .array : .keyed
         if name.kind(depth) == .push {
             let last = records[Int(parent)].last
-            if kind == .keyed, last != Tree.none, records[Int(last)].kind == .keyed,
+            if groups, kind == .keyed, last != Tree.none, records[Int(last)].kind == .keyed,
                 !has(name, from: depth + 1, in: last)
             {
                 return last

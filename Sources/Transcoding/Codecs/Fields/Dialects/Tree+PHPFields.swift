@@ -12,7 +12,7 @@ extension Tree {
     /// Puts a new value at the place that a field's name gives it. `duplicates: reject` refuses to overwrite, `array` and
     /// `first` are for two plain values at one place; a container and a value stay as PHP has them.
     internal mutating func putPHP(
-        _ value: Node, at name: borrowing FieldName, duplicates: DuplicatePolicy
+        _ value: Node, at name: borrowing some FieldSegments, duplicates: DuplicatePolicy
     ) throws(ConversionError) {
         var parent = root
         let last = name.segmentCount - 1
@@ -33,7 +33,7 @@ extension Tree {
 
     /// Sets a member to the latest value, or to what `duplicates` says where both are plain.
     internal mutating func set(
-        _ value: Node, named key: Span<UInt8>, in parent: Node, at name: borrowing FieldName,
+        _ value: Node, named key: Span<UInt8>, in parent: Node, at name: borrowing some FieldSegments,
         duplicates: DuplicatePolicy
     ) throws(ConversionError) {
         let existing = child(of: parent, named: key)
@@ -53,7 +53,7 @@ extension Tree {
 
     /// The table one segment down, which is made where there is none; nil when the numbers are used up.
     private mutating func descendPHP(
-        from parent: Node, _ name: borrowing FieldName, _ depth: Int, _ duplicates: DuplicatePolicy
+        from parent: Node, _ name: borrowing some FieldSegments, _ depth: Int, _ duplicates: DuplicatePolicy
     ) throws(ConversionError) -> Node? {
         if name.kind(depth) == .push {
             let node = try makeNode(.keyed)
