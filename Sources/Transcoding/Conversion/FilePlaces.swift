@@ -5,8 +5,8 @@ internal import Octets
 /// A reader that puts both into one document reads the same one as long as each has a key of its own there. It would read another one
 /// where a file and fields have parts of the elements of one array, which are told apart by how they follow each other; where the
 /// fields of an array are numbered in another way than the file that stands in it; and under Rack's rules, where a file and a field
-/// have one name, of which the last one stays. Such a body is refused. Servers of PHP, Node and browsers' own rules keep files apart
-/// from fields, unless the files are texts.
+/// have one name, or one has a name below the other's, of which the last one stays. Such a body is refused. Servers of PHP, Node and
+/// browsers' own rules keep files apart from fields, unless the files are texts.
 internal struct FilePlaces {
     private let arrays: ArrayStyle
     private let keepsApart: Bool
@@ -60,12 +60,13 @@ internal struct FilePlaces {
             case .atField:
                 if rejectsRepeated { throw Tree.duplicate(name.spelling) }
                 guard joinsNames else { continue }
+            case .belowField: guard joinsNames else { continue }
             case .inArray: if areApart { continue }
             }
             throw ConversionError(
                 .unrepresentable, code: "files_shared_root",
-                reason: "a file and fields stand in one array, or under one name, and files go out before fields: "
-                    + "it would be another document; give them names of their own, or rename one",
+                reason: "a file and fields stand in one array, under one name or one below the other, and files go out "
+                    + "before fields: it would be another document; give them names of their own, or rename one",
                 field: name.spelling, setting: "map.rename")
         }
     }
@@ -73,8 +74,10 @@ internal struct FilePlaces {
     /// How a file stands to the fields.
     private enum Place {
         case ofItsOwn
-        /// A field stands at the same place.
+        /// A field stands at the same place, or below it.
         case atField
+        /// A field has a value where the file's name leads on.
+        case belowField
         /// It has a part of an array that fields have parts of, too.
         case inArray
     }
@@ -85,7 +88,7 @@ internal struct FilePlaces {
         var node = fields.root
         for index in 0..<name.segmentCount {
             let kind = fields.kind(node)
-            guard kind.isContainer else { return .ofItsOwn }
+            guard kind.isContainer else { return index > 0 ? .belowField : .ofItsOwn }
             if kind.hasNames, name.kind(index) == .key {
                 node = fields.child(of: node, named: name.segment(index))
                 guard node != Tree.none else { return .ofItsOwn }
