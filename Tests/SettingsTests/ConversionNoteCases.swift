@@ -498,7 +498,22 @@ extension ConversionNoteTests {
         "--BOUNDARY\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n"
         + "Content-Type: text/plain\r\n\r\nhi\r\n--BOUNDARY--\r\n"
 
+    private static let fieldPart = "--b\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\n1\r\n"
+    private static let filePart =
+        "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\nContent-Type: text/x\r\n\r\nhi\r\n"
+    private static func ordered(_ parts: String...) -> String {
+        (parts.joined() + "--b--\r\n").replacing("--b", with: "--BOUNDARY")
+    }
+
     static let fileCases: [Case] = [
+        Case(
+            conversion: "multipart(dialect: php) -> multipart(dialect: php)", code: "files_first",
+            body: fieldPart + filePart + "--b--\r\n", output: ordered(filePart, fieldPart),
+            twin: filePart + fieldPart + "--b--\r\n", mended: ("multipart -> multipart", ordered(fieldPart, filePart))),
+        Case(
+            conversion: "multipart(types: safe) -> multipart", code: "files_first",
+            body: fieldPart + filePart + "--b--\r\n", output: ordered(filePart, fieldPart),
+            twin: filePart + fieldPart + "--b--\r\n"),
         Case(
             conversion: "multipart -> json", code: "files_unrepresentable", body: file,
             output: "!files_unrepresentable f",

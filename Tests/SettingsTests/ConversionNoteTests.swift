@@ -90,6 +90,24 @@ import Transcoding
         #expect(codes == ["control_character", "character_excluded", "name_control"])
     }
 
+    @Test(
+        "files that overtake fields are noted wherever fields are held, and files go out as parts",
+        arguments: [
+            ("multipart -> multipart", false), ("multipart(dialect: whatwg) -> multipart(dialect: whatwg)", false),
+            ("multipart -> multipart(dialect: php)", true), ("multipart -> multipart(dialect: qs)", true),
+            ("multipart(dialect: rack) -> multipart(dialect: rack)", true),
+            ("multipart(dialect: php) -> multipart", true),
+            ("multipart -> multipart(arrays: indices)", true), ("multipart -> multipart(order: sorted)", true),
+            ("multipart(dialect: php) -> auto(dialect: php)", true), ("multipart -> auto", false),
+            ("multipart(dialect: php) -> multipart(dialect: php, files: drop)", false),
+            ("multipart(dialect: php) -> json(files: object)", false),
+            ("form(dialect: php) -> multipart(dialect: php)", false),
+            ("json -> multipart(dialect: php)", false),
+        ])
+    func order(_ conversion: String, _ isNoted: Bool) throws {
+        #expect(try Conversions.parse(conversion).notes().contains { $0.code == "files_first" } == isNoted)
+    }
+
     @Test("a note is one line: what, what becomes of it, and the setting")
     func text() throws {
         let notes = try Conversions.parse("json -> form").notes().map(\.description)

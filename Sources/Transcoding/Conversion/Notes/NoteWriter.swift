@@ -21,6 +21,7 @@ internal struct NoteWriter {
                     effect: "are left out where its text becomes several parts or goes into another one"))
         }
         writeFiles()
+        writeOrder()
     }
 
     /// What becomes of fields under the names they came with: no name is structure then, but multipart takes fewer.
@@ -180,6 +181,23 @@ internal struct NoteWriter {
         writeFile(plan.files.isEmpty ? "a file" : "any other file", "files", plan.generalFilePolicy)
     }
 
+    /// That files overtake fields, where these are held until the body's end.
+    private mutating func writeOrder() {
+        guard plan.sendsFilesFirst else { return }
+        var plain = plan
+        plain.rewritesNames = false
+        plain.fieldDecoding.dialect = .recast
+        let bundle = FieldDecodingOptions(dialect: plan.fieldDecoding.dialect)
+        if plain.fieldDecoding.duplicates == bundle.duplicates { plain.fieldDecoding.duplicates = .array }
+        if plain.fieldDecoding.nulls == bundle.nulls { plain.fieldDecoding.nulls = .empty }
+        altered(
+            "files_first", "a field before a file",
+            "goes out behind all files, also where neither has a name in brackets",
+            plain.sendsFilesFirst
+                ? nil
+                : "multipart -> multipart, without dialect, arrays and nesting, keeps names and order as they came")
+    }
+
     private mutating func writeFile(_ what: String, _ code: String, _ policy: FilePolicy) {
         let carries =
             plan.output.hasFiles
@@ -212,6 +230,13 @@ extension ConversionPlan {
     internal var passesFields: Bool {
         streamsFields && output != .raw && inputs.allSatisfy { $0.isFlat }
             && (output == .form || output == .multipart)
+    }
+
+    /// Whether files of a multipart body go out before its fields, in whatever order they came: fields are put together first.
+    internal var sendsFilesFirst: Bool {
+        inputs.contains(.multipart) && output == .multipart && !streams(from: .multipart)
+            && (![.drop, .reject].contains(generalFilePolicy)
+                || files.contains { ![.drop, .reject].contains($0.policy) })
     }
 
     /// Whether texts of parts may go out as several parts, or several of them in one.
