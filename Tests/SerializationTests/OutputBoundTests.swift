@@ -346,6 +346,16 @@ struct OutputBoundTests {
             (true, { $0.files = [FileRule(path: path("f"), policy: .stream, types: [MediaPattern("*/*")!])] }),
             (true, { $0.fieldEncoding.files = .drop }), (true, { $0.fieldDecoding.mixed = .flatten }),
             (true, { $0.fieldDecoding.invalidUTF8 = .replace }),
+            // Texts that are replaced become longer, as the dialect has it; else its length is known.
+            (true, { $0.fieldDecoding = .init(dialect: .whatwg) }),
+            (
+                false,
+                {
+                    $0.fieldDecoding = .init(dialect: .whatwg)
+                    $0.fieldDecoding.invalidUTF8 = .reject
+                    $0.fieldEncoding = .init(dialect: .whatwg)
+                }
+            ),
         ]
         for (index, change) in changes.enumerated() {
             let note = plan(.multipart, .multipart, change.1).framingNote
