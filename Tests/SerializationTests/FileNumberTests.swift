@@ -52,6 +52,10 @@ struct FileNumberTests {
         row(.php, .php, multipart("a=1", "a[]:x=A"), "a[0]:x=A|a=1"),
         row(.php, .php, multipart("a[]=1", "a[]:x=A"), "!files_shared_root a") { $0.fieldEncoding.files = .base64 },
         row(.php, .php, multipart("a[5]:x=A", "a[]:y=B"), "a[5]=QQ==|a[6]=Qg==") { $0.fieldEncoding.files = .base64 },
+        // PHP takes no file whose brackets don't fit, which would be another one's.
+        row(.php, .php, multipart("a[b]:x=A", "a[b]c:y=B"), "a[b]:x=A"),
+        row(.php, .php, multipart("a[7]c:x=A", "a[]:y=B"), "a[0]:y=B"),
+        row(.php, .php, multipart("a[b:x=A", "a]:y=B", "a[[b]]:z=C", "a[b]=1", "a[c]d=2"), "a[b]=1|a[c]=2"),
         // Where no numbers go out the server counts.
         row(.php, .php, multipart("a[5]:x=A", "a[]:y=B"), "a[5]:x=A|a[]:y=B") { $0.fieldEncoding.arrays = .brackets },
     ]
@@ -85,6 +89,20 @@ struct FileNumberTests {
         }
         checkCuts(apart)
         checkCuts(joined)
+    }
+
+    @Test(
+        "PHP: a file is left out, and counted, where the brackets of its name don't fit",
+        arguments: [
+            ("a", true), ("a[x]", true), ("a[b][c]", true), ("a[b", false), ("a]", false), ("a[b]c", false),
+            ("a[b]c[d]", false), ("a[[b]", false), ("a[[b]]", false), ("a[b]]", false), ("a[[b][c", false),
+            ("[", false), ("]", false),
+        ])
+    func phpFileNames(_ name: String, _ isTaken: Bool) {
+        let body = Array(multipart("\(name):x=A").utf8)
+        let run = ConversionRun.run(Self.row(.php, .php, "", "").plan, .whole(body))
+        #expect(run.failure == nil && run.accounting.removed == (isTaken ? 0 : 1))
+        #expect(summary(ofMultipart: run.output.bytes) == (isTaken ? "\(name):x=A" : ""))
     }
 
     static let others: [PipelineRow] = [

@@ -36,6 +36,8 @@ internal struct PartRules: ~Copyable {
     /// Whether parts pass one by one: nothing but the rules asks for the path in a name, and what goes out is bounded.
     private let passes: Bool
     private let hasRules: Bool
+    /// Whether a file with a name that PHP doesn't take is left out.
+    private let skipsMalformed: Bool
     private var names: NameMapper
     private var name = FieldName()
     private var rule: Int?
@@ -61,6 +63,7 @@ internal struct PartRules: ~Copyable {
         concernsFields = makesFiles || gate.wantsTexts
         hasMap = !plan.map.isEmpty
         hasRules = !plan.map.isEmpty || !plan.files.isEmpty
+        skipsMalformed = plan.fieldDecoding.readsNamesAsLibrary && plan.fieldDecoding.dialect == .php
         options = plan.fieldDecoding
         limits = plan.limits
         names = NameMapper(plan.map, observer: observer)
@@ -88,7 +91,7 @@ internal struct PartRules: ~Copyable {
         if hasRules || !passes {
             try name.parse(part.name, options: options, limits: limits)
             mapped.set(name)
-            if name.isDropped {
+            if name.isDropped || skipsMalformed && part.isFile && !part.name.isPHPFileName {
                 observer?.concerns("dialect: \(options.dialect.rawValue)")
                 return .dropped
             }

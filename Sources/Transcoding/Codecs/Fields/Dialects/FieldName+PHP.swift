@@ -69,6 +69,23 @@ extension FieldName {
 }
 
 extension Span<UInt8> {
+    /// Whether PHP takes a file of that name (`rfc1867_post_handler`), as far as it sees it, up to the first NUL: each bracket is closed,
+    /// and behind a closing one another begins, or nothing is. Of fields it takes other names, too.
+    internal var isPHPFileName: Bool {
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
+        var level = 0
+        for at in indices {
+            let byte = self[at]
+            if byte == 0 { break }
+            if byte == open { level += 1 }
+            guard byte == close else { continue }
+            level -= 1
+            let isEnd = at + 1 == count || self[at + 1] == 0 || self[at + 1] == open
+            guard level >= 0, isEnd else { return false }
+        }
+        return level == 0
+    }
+
     /// Whether PHP takes the name, or what stands in its brackets, for a key as it stands. May say false where it does.
     internal var isPHPKey: Bool {
         for at in indices where self[at] <= ASCII.space || self[at] == UInt8(ascii: ".") { return false }
