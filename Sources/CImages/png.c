@@ -65,7 +65,7 @@ static size_t unpack(const chunk *chunk, size_t most, uint8_t *bytes, size_t cou
     stream.next_out = bytes;
     stream.avail_out = (uInt)count;
     if (inflateInit(&stream) != Z_OK) return 0;
-    /* All at once, so it needs no window. What is behind the wanted bytes may be anything. */
+    /* Where all of it is wanted, zlib needs no window. What is behind the wanted bytes may be anything. */
     (void)inflate(&stream, Z_FINISH);
     size_t made = count - stream.avail_out;
     inflateEnd(&stream);

@@ -17,16 +17,23 @@ import Transcoding
             if number > 0 { pieces.append(.variable(try #require(Int(String(text.removeFirst()))))) }
             if !text.isEmpty { pieces.append(.literal(String(text))) }
         }
+        var options = RouteOptions()
+        options.forwarding.addresses = .outer
         return Route(
             index: index, name: "r\(index)", match: RouteMatch(path: try PathPattern(parsing: path), hosts: hosts),
-            upstream: upstream, rewrite: inner.isEmpty ? nil : Rewrite(path: pieces))
+            upstream: upstream, rewrite: inner.isEmpty ? nil : Rewrite(path: pieces), options: options)
     }
 
-    private static let hosts = ["app:8000", "10.0.0.1"]
+    /// The ways of the first of `routes`.
+    private static func addresses(_ routes: [Route]) throws -> OuterAddresses {
+        try #require(OuterAddresses.all(of: routes) { _ in hosts }[0])
+    }
 
-    private static func outer(_ text: String, by routes: [Route]) -> String? {
-        OuterAddresses(of: routes[0], among: routes, hosts: hosts)
-            .outer(reference: Array(text.utf8).span, Array("shop.example".utf8).span)
+    private static let hosts = ["app:8000", "10.0.0.1", "own.example:9000"]
+
+    private static func outer(_ text: String, by routes: [Route]) throws -> String? {
+        let (reference, authority) = (Array(text.utf8), Array("shop.example".utf8))
+        return try addresses(routes).outer(reference: reference.span, authority.span)
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -60,13 +67,15 @@ import Transcoding
             ("/*", "", "http://app:8000//evil.example", nil), ("/*", "/svc/$0", "/svc/\t/evil.example", nil),
             ("/*", "/svc/$0", "http://shop.example/svc//a", "http://shop.example//a"),
             ("/api/*", "/$0", "/../x", nil), ("/api/*", "/$0", "/a/%2e%2E/x", nil),
+            ("/o/{id}", "/$0.json", "/...json", nil), ("/shop/*", "/x-$0", "/x-../a", nil),
+            ("/shop/*", "/x-$0", "/x-%2e%2e/a", nil), ("/shop/*", "/x-$0", "/x-..a", "/shop/..a"),
             // Without a rewrite a path is its own.
             ("/*", "", "http://app:8000/a?b", "/a?b"), ("/a/*", "", "http://app:8000/b", nil), ("/*", "", "/a", "/a"),
             ("/a/*/b", "", "http://app:8000/a/x/b", "/a/x/b"),
         ] as [(String, String, String, String?)])
     func references(path: String, inner: String, text: String, expected: String?) throws {
         let routes = [try Self.route(0, path, inner)]
-        #expect(Self.outer(text, by: routes) == expected)
+        #expect(try Self.outer(text, by: routes) == expected)
         guard let expected, text.hasPrefix("/"), !text.hasPrefix("//"), !text.contains("#"),
             let rewrite = routes[0].rewrite
         else { return }
@@ -91,11 +100,33 @@ import Transcoding
             try Self.route(2, "/hosts/*", "/v1/$0", hosts: host), try Self.route(3, "/orders/{id}", "/v1/orders/$0"),
             try Self.route(4, "/all/*", "/$0"),
         ]
-        #expect(Self.outer("/v1/orders", by: routes) == "/orders")
-        #expect(Self.outer("/v1/orders/7", by: routes) == "/orders/7")
-        #expect(Self.outer("/v1/orders/7/x", by: routes) == "/all/v1/orders/7/x")
+        #expect(try Self.outer("/v1/orders", by: routes) == "/orders")
+        #expect(try Self.outer("/v1/orders/7", by: routes) == "/orders/7")
+        #expect(try Self.outer("/v1/orders/7/x", by: routes) == "/all/v1/orders/7/x")
         routes.swapAt(0, 4)
-        #expect(Self.outer("/v1/orders/7", by: routes) == "/all/v1/orders/7")
+        #expect(try Self.outer("/v1/orders/7", by: routes) == "/all/v1/orders/7")
+    }
+
+    @Test("thousands of routes share their ways")
+    func many() throws {
+        let routes = try (0..<4000).map { try Self.route($0, "/a\($0)/*", "/b\($0)/$0") }
+        let all = OuterAddresses.all(of: routes) { _ in [] }
+        let authority = Array("shop.example".utf8)
+        for index in stride(from: 0, to: routes.count, by: 39) {
+            let other = (index + 2000) % routes.count
+            let reference = Array("/b\(other)/x".utf8)
+            let addresses = try #require(all[index])
+            let outer = addresses.outer(reference: reference.span, authority.span)
+            #expect(outer == Array("/a\(other)/x".utf8))
+        }
+    }
+
+    @Test("routes that don't ask have none")
+    func notAsked() throws {
+        let route = Route(index: 0, name: "r", match: RouteMatch(path: try PathPattern(parsing: "/*")), upstream: 0)
+        #expect(OuterAddresses.all(of: [route]) { _ in [] }.map { $0 == nil } == [true])
+        let other = try Self.route(1, "/a/*", "/$0")
+        #expect(OuterAddresses.all(of: [route, other]) { _ in [] }.map { $0 == nil } == [true, false])
     }
 
     @Test(
@@ -107,7 +138,7 @@ import Transcoding
     func oneWay(path: String, inner: String, expected: Bool) throws {
         let route = try Self.route(0, path, inner)
         #expect(OuterAddresses.canReturn(route) == expected)
-        if !expected { #expect(Self.outer("/x", by: [route]) == nil) }
+        if !expected { #expect(try Self.outer("/x", by: [route]) == nil) }
     }
 
     @Test(
@@ -125,11 +156,25 @@ import Transcoding
             ("/api/*", "/$0", "a=b; Domain=app; Path=/", "a=b; Path=/api/"),
             ("/api/*", "/$0", "a=b; domain=.APP", "a=b"), ("/api/*", "/$0", "a=b; Domain=10.0.0.1", "a=b"),
             ("/api/*", "/$0", "a=b; Domain=example", "a=b; Domain=example"),
+            ("/api/*", "/$0", "a=b; Domain=own.example", "a=b"),
+            ("/api/*", "/$0", "a=b; Domain=shop.example", "a=b; Domain=shop.example"),
             ("/api/*", "/$0", "a=b; Path=/../x", "a=b; Path=/../x"),
         ])
     func cookies(path: String, inner: String, value: String, expected: String) throws {
-        let route = try Self.route(0, path, inner)
-        let outer = OuterAddresses(of: route, among: [route], hosts: Self.hosts).outer(cookie: Array(value.utf8).span)
+        let (cookie, authority) = (Array(value.utf8), Array("shop.example:8080".utf8))
+        let outer = try Self.addresses([try Self.route(0, path, inner)]).outer(cookie: cookie.span, authority.span)
         #expect(String(decoding: outer, as: UTF8.self) == expected)
+    }
+
+    @Test(
+        "a domain that a browser takes from the host that was called stays",
+        arguments: [
+            ("own.example", true), ("OWN.example:8443", true), ("www.own.example", true), ("xown.example", false),
+            ("example", false), ("other.example", false), ("", false),
+        ])
+    func domains(authority: String, stays: Bool) throws {
+        let (cookie, called) = (Array("a=b; Domain=.own.example".utf8), Array(authority.utf8))
+        let outer = try Self.addresses([try Self.route(0, "/*")]).outer(cookie: cookie.span, called.span)
+        #expect(String(decoding: outer, as: UTF8.self) == (stays ? "a=b; Domain=.own.example" : "a=b"))
     }
 }

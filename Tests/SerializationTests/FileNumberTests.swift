@@ -125,6 +125,10 @@ struct FileNumberTests {
         row(.qs, .qs, multipart("a[][b]:x=A", "a[][c]:y=B"), "a[0][b]:x=A|a[0][c]:y=B"),
         row(.qs, .qs, multipart("a[][b]:x=A", "a[][b]:y=B"), "a[0][b]:x=A|a[0][b]:y=B"),
         row(.qs, .qs, multipart("[]:x=A", "[]:y=B"), "0:x=A|1:y=B"),
+        row(.qs, .php, multipart("0:x=A", "[]:y=B"), "0:x=A|1:y=B"),
+        row(
+            .qs, .php, multipart("a[999999999]:x=A", "a[1000000000]:y=B", "a[0]:z=C", "a[]:w=D"),
+            "a[999999999]:x=A|a[1000000000]:y=B|a[0]:z=C|a[1000000001]:w=D"),
         row(.qs, .qs, multipart("a[]=1", "a[]:x=A"), "a[0]:x=A|a[0]=1"),
         row(.qs, .php, multipart("a[0]:x=A", "a[]:y=B"), "a[0]:x=A|a[1]:y=B"),
         row(.qs, .php, multipart("a[][b]:x=A", "a[][b]:y=B"), "!files_order a[][b]"),

@@ -88,7 +88,7 @@ typedef struct recast_image_result {
 } recast_image_result;
 
 /* Reads the header, and no more: takes time for the number of its segments only, and allocates nothing but what zlib takes to read the
-   length of a PNG's profile, 7 KiB. */
+   length of a PNG's profile, 40 KiB. */
 void recast_image_look(const uint8_t *bytes, size_t count, recast_image_header *header);
 
 /* Bytes that `recast_image_convert` allocates at most, beside the input. */

@@ -18,20 +18,42 @@ package final class OuterAddresses: Sendable {
         let rest: Int
     }
 
+    /// What routes have in common for which the same ways are looked at.
+    private struct Group: Hashable {
+        let upstream: Int?
+        let hosts: [HostPattern]
+
+        init(_ route: Route) {
+            upstream = route.upstream
+            hosts = route.match.hosts
+        }
+    }
+
+    /// That of the route which answers, where its rewrite can be undone.
+    private let own: Way?
+    /// Those of all routes of its upstream and hosts, in the order of the settings: one list, which those routes share.
     private let ways: [Way]
     /// The authorities that stand for the upstream.
     private let hosts: [[UInt8]]
 
-    /// - Parameters:
-    ///   - route: the one that answers.
-    ///   - routes: all, in the order of the settings.
-    ///   - hosts: the authorities by which the upstream is called: that of its Host field, and its addresses.
-    package init(of route: Route, among routes: [Route], hosts: [String]) {
-        let others = routes.filter {
-            $0 !== route && $0.upstream == route.upstream && $0.match.hosts == route.match.hosts
-        }
-        ways = ([route] + others).compactMap(Self.way(back:))
+    private init(own: Way?, ways: [Way], hosts: [String]) {
+        self.own = own
+        self.ways = ways
         self.hosts = hosts.map { Array($0.utf8) }
+    }
+
+    /// Those of all `routes`, in the same order; nil for a route without `addresses: outer`.
+    ///
+    /// - Parameter hosts: the authorities by which a route's upstream is called: that of its Host field, and its addresses.
+    package static func all(of routes: [Route], hosts: (Route) -> [String]) -> [OuterAddresses?] {
+        guard routes.contains(where: \.forwarding.returnsAddresses) else { return routes.map { _ in nil } }
+        let own = routes.map(way(back:))
+        var groups: [Group: [Way]] = [:]
+        for (route, way) in zip(routes, own) { if let way { groups[Group(route), default: []].append(way) } }
+        return zip(routes, own).map { route, way in
+            guard route.forwarding.returnsAddresses else { return nil }
+            return OuterAddresses(own: way, ways: groups[Group(route)] ?? [], hosts: hosts(route))
+        }
     }
 
     /// Whether what `route` makes of a path says which path it was: each variable stands in it once, and between two is a text.
@@ -84,7 +106,7 @@ package final class OuterAddresses: Sendable {
         case .location, .contentLocation:
             if let outer = outer(reference: head.value(line), authority) { return outer }
             return head.value(line).copied()
-        case .setCookie: return outer(cookie: head.value(line))
+        case .setCookie: return outer(cookie: head.value(line), authority)
         default: return nil
         }
     }
@@ -143,9 +165,9 @@ package final class OuterAddresses: Sendable {
 
     // MARK: Cookies
 
-    /// The value of Set-Cookie (RFC 6265 §4.1) with the path that a browser sends it back for. A domain that is the upstream's host
-    /// goes, since a browser refuses it, and the cookie is of the host that was called. `__Host-` cookies have the path `/`, always.
-    func outer(cookie value: Span<UInt8>) -> [UInt8] {
+    /// The value of Set-Cookie (RFC 6265 §4.1) with the path that a browser sends it back for. A domain that is the upstream's host goes
+    /// where a browser would refuse it, and the cookie is of the host that was called. `__Host-` cookies have the path `/`, always.
+    func outer(cookie value: Span<UInt8>, _ authority: Span<UInt8>) -> [UInt8] {
         var new: [UInt8] = []
         var start = 0
         var isOfHost = false
@@ -158,18 +180,20 @@ package final class OuterAddresses: Sendable {
                 isOfHost = prefix.count >= 7 && prefix.extracting(0..<7).isEqualIgnoringCase(to: "__host-")
                 new += member.copied()
             } else {
-                append(attribute: member, isOfHost: isOfHost, to: &new)
+                append(attribute: member, isOfHost: isOfHost, authority, to: &new)
             }
             start = end + 1
         }
         return new
     }
 
-    private func append(attribute: Span<UInt8>, isOfHost: Bool, to output: inout [UInt8]) {
+    private func append(
+        attribute: Span<UInt8>, isOfHost: Bool, _ authority: Span<UInt8>, to output: inout [UInt8]
+    ) {
         let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: attribute) ?? attribute.count
         let name = attribute.extracting(Self.trimmed(attribute, 0..<equals))
         let range = Self.trimmed(attribute, min(equals + 1, attribute.count)..<attribute.count)
-        if name.isEqualIgnoringCase(to: "domain"), isOwn(domain: attribute.extracting(range)) { return }
+        if name.isEqualIgnoringCase(to: "domain"), isForeign(domain: attribute.extracting(range), authority) { return }
         output.append(UInt8(ascii: ";"))
         if !isOfHost, name.isEqualIgnoringCase(to: "path"), let path = outer(cookiePath: attribute.extracting(range)) {
             output += attribute.extracting(0..<range.lowerBound).copied() + path
@@ -189,15 +213,27 @@ package final class OuterAddresses: Sendable {
         return outer
     }
 
-    private func isOwn(domain: Span<UInt8>) -> Bool {
+    /// Whether a domain is the upstream's host, and neither the client's nor one above it.
+    private func isForeign(domain: Span<UInt8>, _ authority: Span<UInt8>) -> Bool {
         let first = !domain.isEmpty && domain[0] == UInt8(ascii: ".") ? 1 : 0
         let name = domain.extracting(first..<domain.count)
+        let called = authority.extracting(0..<Self.hostEnd(authority))
+        let above = called.count - name.count
+        if above >= 0, called.extracting(above..<called.count).isEqualIgnoringCase(to: name),
+            above == 0 || called[above - 1] == UInt8(ascii: ".")
+        {
+            return false
+        }
         for own in hosts {
-            // A host without its port: an address of IPv6 stands in brackets, and is no domain.
-            let end = own.lastIndex(of: UInt8(ascii: ":")) ?? own.count
-            if name.isEqualIgnoringCase(to: own.span.extracting(0..<end)) { return true }
+            let host = own.span
+            if name.isEqualIgnoringCase(to: host.extracting(0..<Self.hostEnd(host))) { return true }
         }
         return false
+    }
+
+    /// Where the port begins, or the end. An address of IPv6 stands in brackets, and is no domain.
+    private static func hostEnd(_ authority: Span<UInt8>) -> Int {
+        Scan.firstIndex(of: UInt8(ascii: ":"), in: authority) ?? authority.count
     }
 
     private static func trimmed(_ text: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
@@ -214,31 +250,36 @@ package final class OuterAddresses: Sendable {
         guard DotSegment.first(in: path) == nil else { return nil }
         // Browsers leave tabs out, and what stands behind them would move up.
         for index in path.indices where path[index] <= ASCII.space { return nil }
-        for way in ways {
-            guard let values = Self.values(of: path, by: way) else { continue }
-            var outer: [UInt8] = []
-            for piece in way.outer {
-                switch piece {
-                case .literal(let text): outer += Array(text.utf8)
-                case .variable(let index): outer += path.extracting(values[index]).copied()
-                }
-            }
-            return outer
-        }
+        if let own, let outer = Self.outer(path: path, by: own) { return outer }
+        for way in ways { if let outer = Self.outer(path: path, by: way) { return outer } }
         return nil
+    }
+
+    private static func outer(path: Span<UInt8>, by way: Way) -> [UInt8]? {
+        guard let values = values(of: path, by: way) else { return nil }
+        var outer: [UInt8] = []
+        for piece in way.outer {
+            switch piece {
+            case .literal(let text): outer += Array(text.utf8)
+            case .variable(let index): outer += path.extracting(values[index]).copied()
+            }
+        }
+        // What stood beside a text of the rewrite may be one by itself.
+        return DotSegment.first(in: outer.span) == nil ? outer : nil
     }
 
     /// What the variables stand for in a path that `way` makes; nil: it doesn't make `path`. A variable ends where the text behind it
     /// first stands, the last one where the path ends.
     private static func values(of path: Span<UInt8>, by way: Way) -> [Range<Int>]? {
+        // Most ways begin otherwise.
+        if case .literal(let text)? = way.inner.first, !begins(path, with: text.utf8Span.span, at: 0) { return nil }
         var values = Array(repeating: 0..<0, count: way.variables)
         var at = 0
         for (index, piece) in way.inner.enumerated() {
             switch piece {
             case .literal(let text):
-                let end = at + text.utf8.count
-                guard end <= path.count, path.extracting(at..<end).isEqual(to: text.utf8Span.span) else { return nil }
-                at = end
+                guard begins(path, with: text.utf8Span.span, at: at) else { return nil }
+                at += text.utf8.count
             case .variable(let variable):
                 guard let end = Self.end(from: at, in: path, isRest: variable == way.rest, way.inner[(index + 1)...])
                 else { return nil }
@@ -247,6 +288,10 @@ package final class OuterAddresses: Sendable {
             }
         }
         return at == path.count ? values : nil
+    }
+
+    private static func begins(_ path: Span<UInt8>, with text: Span<UInt8>, at start: Int) -> Bool {
+        start + text.count <= path.count && path.extracting(start..<start + text.count).isEqual(to: text)
     }
 
     private static func end(
@@ -261,9 +306,7 @@ package final class OuterAddresses: Sendable {
             let end = path.count - next.count
             return (first...limit).contains(end) ? end : nil
         }
-        for end in first...limit where end + next.count <= path.count {
-            if path.extracting(end..<end + next.count).isEqual(to: next) { return end }
-        }
+        for end in first...limit where begins(path, with: next, at: end) { return end }
         return nil
     }
 }

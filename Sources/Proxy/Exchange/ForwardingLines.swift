@@ -26,11 +26,10 @@ struct ForwardingLines {
         hosts = settings.routes.map { route in
             Self.host(of: route, for: route.upstream.map { settings.upstreams[$0] })
         }
-        outerAddresses = settings.routes.map { route in
-            guard route.forwarding.returnsAddresses else { return nil }
+        outerAddresses = OuterAddresses.all(of: settings.routes) { route in
             var hosts = route.upstream.map { settings.upstreams[$0].hostFields } ?? []
             if case .fixed(let name) = route.forwarding.host { hosts.append(name) }
-            return OuterAddresses(of: route, among: settings.routes, hosts: hosts)
+            return hosts
         }
     }
 

@@ -76,18 +76,11 @@ final class Endpoint {
 
     /// What goes on to be known of it where the settings of its upstream change, as far as that holds.
     func known(_ now: UInt64, by rule: HealthCarryOver) -> KnownHealth {
-        var known = KnownHealth()
-        known.ejections = ejections
-        if rule.isSameServer { known.reuse = reuse }
-        if rule.keepsChecks { known.isFailingChecks = isFailingChecks }
-        if rule.keepsFailures { known.failures = failures }
-        if rule.keepsConnecting { (known.connectFailures, known.failsQuickly) = (connectFailures, failsQuickly) }
-        if isDead ? rule.keepsConnecting : rule.keepsFailures {
-            known.isDead = isDead
-            if ejectedUntil != 0 { known.ejectedUntil = min(ejectedUntil, now + rule.longest) }
-            (known.level, known.healthySince) = (level, healthySince)
-        }
-        return known
+        KnownHealth(
+            failures: failures, connectFailures: connectFailures, failsQuickly: failsQuickly, isDead: isDead,
+            ejectedUntil: ejectedUntil, level: level, healthySince: healthySince, isFailingChecks: isFailingChecks,
+            ejections: ejections, reuse: reuse
+        ).kept(now, by: rule)
     }
 
     /// Whether a request may see if it is well again.
@@ -164,6 +157,22 @@ struct KnownHealth {
     fileprivate var isFailingChecks = false
     fileprivate var ejections = 0
     fileprivate var reuse = ReuseHistory()
+
+    /// As far as it holds by that rule.
+    func kept(_ now: UInt64, by rule: HealthCarryOver) -> KnownHealth {
+        var kept = KnownHealth()
+        kept.ejections = ejections
+        if rule.isSameServer { kept.reuse = reuse }
+        if rule.keepsChecks { kept.isFailingChecks = isFailingChecks }
+        if rule.keepsFailures { kept.failures = failures }
+        if rule.keepsConnecting { (kept.connectFailures, kept.failsQuickly) = (connectFailures, failsQuickly) }
+        if isDead ? rule.keepsConnecting : rule.keepsFailures {
+            kept.isDead = isDead
+            if ejectedUntil != 0 { kept.ejectedUntil = min(ejectedUntil, now + rule.longest) }
+            (kept.level, kept.healthySince) = (level, healthySince)
+        }
+        return kept
+    }
 }
 
 /// What makes an address of an upstream the same one as before a look-up: where it is, and for which name it stands. An

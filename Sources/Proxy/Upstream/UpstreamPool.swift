@@ -137,13 +137,19 @@ final class UpstreamPool {
         }
     }
 
-    /// What is known of its addresses, as far as that holds for the pool that takes its place.
+    /// What is known of its addresses, those included that haven't turned up yet, as far as that holds for the pool that takes its place.
     private func knownHealth(by rule: HealthCarryOver) -> [EndpointName: KnownHealth] {
-        endpoints.reduce(into: [:]) { $0[$1.name] = $1.known(loop.now, by: rule) }
+        let before = inherited.mapValues { $0.kept(loop.now, by: rule) }
+        return endpoints.reduce(into: before) { $0[$1.name] = $1.known(loop.now, by: rule) }
     }
 
     var names: [NameSource] {
         sources.compactMap { if case .name(let source) = $0 { source } else { nil } }
+    }
+
+    /// What nobody has asked for when all names have been looked up is too old by the next look-up.
+    private func forgetInherited() {
+        if !inherited.isEmpty, !names.contains(where: \.isUndecided) { inherited = [:] }
     }
 
     /// The addresses may have changed: keeps those that stay, with all that is known about them, and lets go of the others.
@@ -159,13 +165,16 @@ final class UpstreamPool {
                 found.append(EndpointName(address: address, host: host))
             }
         }
-        guard found != endpoints.map(\.name) else { return decideUnresolved() }
+        guard found != endpoints.map(\.name) else {
+            forgetInherited()
+            return decideUnresolved()
+        }
         let old = endpoints
         if old.isEmpty { nextEndpoint = Int(nextRandom() >> 33) % max(1, found.count) }
         endpoints = found.map { name in
             old.first { $0.name == name } ?? Endpoint(name, known: inherited.removeValue(forKey: name))
         }
-        if !inherited.isEmpty, !names.contains(where: \.isUndecided) { inherited = [:] }
+        forgetInherited()
         for endpoint in old where !endpoints.contains(where: { $0 === endpoint }) {
             endpoint.isGone = true
             closeIdle(of: endpoint)

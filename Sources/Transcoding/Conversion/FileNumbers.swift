@@ -83,8 +83,13 @@ internal struct FileNumbers: ~Copyable {
                 isMoved =
                     depth < last ? !isContainer : isPush || isContainer || places.records[Int(node)].isTyped
                 if isMoved {
-                    let next = Int(places.records[Int(parent)].valueStart)
+                    // A key that is no number here may stand there, as one of ten digits, or one of the root.
+                    var next = Int(places.records[Int(parent)].valueStart)
                     name.replace(depth, by: next)
+                    while places.child(of: parent, named: name.segment(depth)) != Tree.none {
+                        next += 1
+                        name.replace(depth, by: next)
+                    }
                     number = next
                     node = Tree.none
                 }
