@@ -104,6 +104,8 @@ public struct KnownFieldSet: Hashable, Sendable, ExpressibleByArrayLiteral {
         for field in fields { bits |= 1 &<< UInt64(field.rawValue) }
     }
 
+    @inlinable public var isEmpty: Bool { bits == 0 }
+
     @inlinable
     public func contains(_ field: KnownField) -> Bool { bits & (1 &<< UInt64(field.rawValue)) != 0 }
 

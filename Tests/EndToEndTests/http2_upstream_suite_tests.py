@@ -113,7 +113,8 @@ class RetrySafetyTests(OverHTTP2, upstream_tests.RetrySafetyTests):
 
 
 class RouteRetryTests(OverHTTP2, upstream_tests.RouteRetryTests):
-    pass
+    # Half a head is no frame: http2_upstream_tests.ResetTests.
+    test_F20_a_response_that_has_begun_is_why_there_is_no_second_attempt = None
 
 
 class AuthorizeTests(OverHTTP2, authorize_tests.AuthorizeTests):

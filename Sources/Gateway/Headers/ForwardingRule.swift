@@ -21,7 +21,6 @@ package final class ForwardingRule: Sendable {
     /// Host of the request that goes upstream where it isn't the client's.
     package let host: HostRule
     package let replacesHost: Bool
-    package let returnsAddresses: Bool
 
     package init(_ options: ForwardingOptions, converts: Bool) {
         format = options.forwarded
@@ -37,7 +36,6 @@ package final class ForwardingRule: Sendable {
         upgrades = converts ? [] : (options.upgrade ?? ForwardingOptions.standardUpgrades).map { Array($0.utf8) }
         host = options.host
         replacesHost = options.host != .preserve
-        returnsAddresses = options.addresses == .outer
     }
 }
 

@@ -46,12 +46,12 @@ package final class OuterAddresses: Sendable {
     ///
     /// - Parameter hosts: the authorities by which a route's upstream is called: that of its Host field, and its addresses.
     package static func all(of routes: [Route], hosts: (Route) -> [String]) -> [OuterAddresses?] {
-        guard routes.contains(where: \.forwarding.returnsAddresses) else { return routes.map { _ in nil } }
+        guard routes.contains(where: \.returnsAddresses) else { return routes.map { _ in nil } }
         let own = routes.map(way(back:))
         var groups: [Group: [Way]] = [:]
         for (route, way) in zip(routes, own) { if let way { groups[Group(route), default: []].append(way) } }
         return zip(routes, own).map { route, way in
-            guard route.forwarding.returnsAddresses else { return nil }
+            guard route.returnsAddresses else { return nil }
             return OuterAddresses(own: way, ways: groups[Group(route)] ?? [], hosts: hosts(route))
         }
     }

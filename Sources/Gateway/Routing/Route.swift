@@ -48,6 +48,8 @@ public final class Route: Sendable {
     package let compression: Compression?
     /// `options.forwarding`, prepared.
     package let forwarding: ForwardingRule
+    /// Whether addresses in responses are undone: all that a route without asks.
+    package let returnsAddresses: Bool
     /// `rewrite`, where a request's path decides what it becomes.
     package let variableRewrite: Rewrite?
     /// Whether anything that the route does takes a variable of its path.
@@ -94,6 +96,7 @@ public final class Route: Sendable {
         responseRules = ResponseRules(responses)
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
         askedCodings = options.coding.asks ? options.coding.undone : []
+        returnsAddresses = options.forwarding.addresses == .outer
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
         readsPath = Self.readsPath(
             request, responses, [options.headers.request, options.headers.response], rewrite, options.rateLimit)

@@ -78,22 +78,25 @@ extension Exchange {
             .responseBegan(untilClose: endsByClose, mayPersist: !worker.isDraining && worker.pressure == 0))
         if isCall { downstream?.expectNothing() }
         // A status without content has no length either (docs/rules.md F9).
-        let hasLength = head.status != 204 && head.status != 205
-        if length == .none, request.methodKind == .head, hasLength, !changes.contains(.otherBytes) {
+        if length == .none, request.methodKind == .head, !changes.contains(.otherBytes), head.status != 204,
+            head.status != 205
+        {
             length = .asReceived
         }
         let hasTrailers = length == .unknown && !endsByClose && passesResponseTrailers
-        let outer = route?.forwarding.returnsAddresses == true ? snapshot?.forwarding.outerAddresses[route!.index] : nil
+        // Those whose addresses are undone: none, but on routes that ask for it.
+        let addressed: KnownFieldSet =
+            route?.returnsAddresses == true ? OuterAddresses.fields(of: head) : []
         downstream?.begin(
             ResponseStart(
                 fields: PassedFields(
-                    response: head, changes, replacesType: contentType != nil,
-                    replacing: outer == nil ? [] : OuterAddresses.fields(of: head)), length: length,
+                    response: head, changes, replacesType: contentType != nil, replacing: addressed), length: length,
                 endsByClose: endsByClose, isLast: !machine.persists,
                 status: status == head.status ? nil : status), of: head
         ) { output, position in
             var position = position
-            if let outer {
+            if !addressed.isEmpty, let snapshot, let route, let outer = snapshot.forwarding.outerAddresses[route.index]
+            {
                 outer.appendLines(of: head, authority: request.authority, to: &output)
                 position = position.with(receivedUpTo: output.count)
             }
