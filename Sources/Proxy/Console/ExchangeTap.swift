@@ -136,11 +136,14 @@ final class ExchangeTap {
         self.generation = generation
     }
 
+    /// Returns whether the exchange is a replay.
     @inline(__always)
-    func begin(_ request: borrowing MessageHead, of source: any Downstream) {
+    func begin(_ request: borrowing MessageHead, of source: any Downstream) -> Bool {
         origin = source.origin
-        if origin?.isRepeated == true { original = source.original }
+        let isReplay = origin?.isRepeated == true
+        if isReplay { original = source.original }
         fromClient.keep(head: request.text)
+        return isReplay
     }
 
     @inline(__always)
@@ -374,7 +377,7 @@ extension Exchange {
             return
         }
         watchers.insert(.tap)
-        tap?.with { $0.begin(request, of: source) }
+        if tap?.with({ $0.begin(request, of: source) }) == true { watchers.insert(.replay) }
     }
 
     /// What is kept of the exchange, which is over for the console.
@@ -382,7 +385,7 @@ extension Exchange {
     func takeTap() -> HeldTap? {
         guard let held = tap else { return nil }
         tap = nil
-        watchers.remove(.tap)
+        watchers.subtract([.tap, .replay])
         return held
     }
 
@@ -395,7 +398,7 @@ extension Exchange {
     /// Tells the upstream that the request is a replay, and of which one: a client's own word for that doesn't go on.
     @inline(never)
     func appendReplayMark(to output: inout OutputBuffer) {
-        guard tap?.with({ $0.original != nil }) == true, let value = request.copied(.recastReplay) else { return }
+        guard let value = request.copied(.recastReplay) else { return }
         HeadWriter.clean(ReplayedRequest.mark, value.span, into: &output)
     }
 

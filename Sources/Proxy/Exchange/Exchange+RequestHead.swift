@@ -128,7 +128,7 @@ extension Exchange {
         let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         if isTraced { trace.appendParent(to: &output) }
-        if watchers.contains(.tap) { appendReplayMark(to: &output) }
+        if watchers.contains(.replay) { appendReplayMark(to: &output) }
         if let rules = route.headers?.request { applyRequestRules(rules, to: &output, at: position) }
         if let rule = sender { appendVerification(rule, to: &output) }
         if let signature { appendSignature(signature, to: &output, at: position) }

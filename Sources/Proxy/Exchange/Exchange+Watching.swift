@@ -11,6 +11,8 @@ struct ExchangeWatchers: OptionSet {
     static var tap: ExchangeWatchers { ExchangeWatchers(rawValue: 2) }
     /// The route's shadow.
     static var shadow: ExchangeWatchers { ExchangeWatchers(rawValue: 4) }
+    /// The console, which has sent the request itself: beside `tap`.
+    static var replay: ExchangeWatchers { ExchangeWatchers(rawValue: 8) }
 
     /// Whether one of them looks at messages, which a trace doesn't.
     @inline(__always)
