@@ -20,7 +20,7 @@ public struct ForwardingOptions: Hashable, Sendable {
     public var noTransform = NoTransformRule.reject
     /// What a client means that ends its side before it has its answer (F17).
     public var halfClose = HalfCloseRule.answer
-    /// What becomes of addresses in a response's Location, Content-Location and cookies (F28).
+    /// What becomes of addresses in a response's Location, Content-Location and cookies (F29).
     public var addresses = AddressRule.pass
 
     /// The protocols of `upgrade` where no setting says otherwise.

@@ -160,30 +160,13 @@ extension MessageHead {
     private func toldPort(scheme: Int?) -> Int? {
         var told = port
         if let line = first(.xForwardedHost), !value(line).isEmpty {
-            told = Self.port(of: value(line))
+            told = Self.authority(in: value(line))?.port
         } else if scheme == nil {
             return nil
         }
-        if let told { return told }
+        if let told, told > 0 { return told }
         guard let scheme else { return 0 }
         return value(scheme).isEqualIgnoringCase(to: "https") ? 443 : 80
-    }
-
-    /// The port of `host:port` or `[address]:port`; nil where there is none, and of anything else, as a list.
-    private static func port(of authority: Span<UInt8>) -> Int? {
-        var start = authority.count
-        while start > 0, ASCII.isDigit(authority[start - 1]) { start -= 1 }
-        guard start > 1, authority[start - 1] == UInt8(ascii: ":"),
-            isPort(authority.extracting(start..<authority.count))
-        else { return nil }
-        let isLiteral = authority[start - 2] == UInt8(ascii: "]") && authority[0] == UInt8(ascii: "[")
-        for index in 0..<start - 1 {
-            let byte = authority[index]
-            if byte == UInt8(ascii: ",") || byte == UInt8(ascii: ":") && !isLiteral { return nil }
-        }
-        var port = 0
-        for index in start..<authority.count { port = port * 10 + Int(authority[index] &- 0x30) }
-        return (1...65535).contains(port) ? port : nil
     }
 
     /// One element of Forwarded and the line's end: RFC 7239 §4 and §6.

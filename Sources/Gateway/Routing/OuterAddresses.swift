@@ -175,8 +175,7 @@ package final class OuterAddresses: Sendable {
             let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: value, from: start) ?? value.count
             let member = value.extracting(start..<end)
             if start == 0 {
-                let name = Self.trimmed(member, 0..<member.count)
-                let prefix = member.extracting(name)
+                let prefix = member.withoutBlanks
                 isOfHost = prefix.count >= 7 && prefix.extracting(0..<7).isEqualIgnoringCase(to: "__host-")
                 new += member.copied()
             } else {
@@ -191,8 +190,8 @@ package final class OuterAddresses: Sendable {
         attribute: Span<UInt8>, isOfHost: Bool, _ authority: Span<UInt8>, to output: inout [UInt8]
     ) {
         let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: attribute) ?? attribute.count
-        let name = attribute.extracting(Self.trimmed(attribute, 0..<equals))
-        let range = Self.trimmed(attribute, min(equals + 1, attribute.count)..<attribute.count)
+        let name = attribute.extracting(0..<equals).withoutBlanks
+        let range = attribute.rangeWithoutBlanks(in: min(equals + 1, attribute.count)..<attribute.count)
         if name.isEqualIgnoringCase(to: "domain"), isForeign(domain: attribute.extracting(range), authority) { return }
         output.append(UInt8(ascii: ";"))
         if !isOfHost, name.isEqualIgnoringCase(to: "path"), let path = outer(cookiePath: attribute.extracting(range)) {
@@ -234,13 +233,6 @@ package final class OuterAddresses: Sendable {
     /// Where the port begins, or the end. An address of IPv6 stands in brackets, and is no domain.
     private static func hostEnd(_ authority: Span<UInt8>) -> Int {
         Scan.firstIndex(of: UInt8(ascii: ":"), in: authority) ?? authority.count
-    }
-
-    private static func trimmed(_ text: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
-        var (start, end) = (range.lowerBound, range.upperBound)
-        while start < end, text[start] == ASCII.space || text[start] == ASCII.tab { start += 1 }
-        while start < end, text[end - 1] == ASCII.space || text[end - 1] == ASCII.tab { end -= 1 }
-        return start..<end
     }
 
     // MARK: Paths

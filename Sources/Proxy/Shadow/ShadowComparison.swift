@@ -44,7 +44,7 @@ struct ShadowComparison {
         case (.tooLong, _), (_, .tooLong): return false
         case (.otherType, .otherType):
             // Without values there are the bytes: whoever tries another upstream wants to hear of them, too.
-            if !Self.isSameType(type, otherType) {
+            if !MediaRange.essence(type).isEqualIgnoringCase(to: MediaRange.essence(otherType)) {
                 differences.add(.type)
             } else if !one.isEqual(to: other) {
                 differences.add(.content)
@@ -53,14 +53,6 @@ struct ShadowComparison {
         case (.unreadable, _), (_, .unreadable): differences.add(.unreadable)
         }
         return true
-    }
-
-    /// Whether two media types are the same, whatever their parameters.
-    private static func isSameType(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
-        let semicolon = UInt8(ascii: ";")
-        let first = one.extracting(0..<(Scan.firstIndex(of: semicolon, in: one, from: 0) ?? one.count))
-        let second = other.extracting(0..<(Scan.firstIndex(of: semicolon, in: other, from: 0) ?? other.count))
-        return first.withoutBlanks.isEqualIgnoringCase(to: second.withoutBlanks)
     }
 
     /// The content without its codings; nil where it can't be had, or has more than `limit` bytes.

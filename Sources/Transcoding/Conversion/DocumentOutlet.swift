@@ -41,7 +41,7 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         namesNest = plan.fieldDecoding.nesting == .brackets
         arrays = plan.types.filter { $0.type == .array }.map(\.path)
         numbersMakeArrays = plan.fieldDecoding.arrays == .auto || plan.fieldDecoding.arrays == .indices
-        isPHP = plan.fieldDecoding.readsNamesAsLibrary && plan.fieldDecoding.dialect == .php
+        isPHP = plan.fieldDecoding.libraryOfNames == .php
         places = Tree(limits: plan.limits)
     }
 

@@ -19,7 +19,7 @@ internal struct FileNumbers: ~Copyable {
     private var places: Tree
 
     init(_ plan: ConversionPlan) {
-        library = plan.fieldDecoding.readsNamesAsLibrary ? plan.fieldDecoding.dialect : nil
+        library = plan.fieldDecoding.libraryOfNames
         serverOverwrites = plan.fieldEncoding.dialect == .php || plan.fieldEncoding.dialect == .rack
         places = Tree(limits: plan.limits)
     }

@@ -63,7 +63,7 @@ internal struct PartRules: ~Copyable {
         concernsFields = makesFiles || gate.wantsTexts
         hasMap = !plan.map.isEmpty
         hasRules = !plan.map.isEmpty || !plan.files.isEmpty
-        skipsMalformed = plan.fieldDecoding.readsNamesAsLibrary && plan.fieldDecoding.dialect == .php
+        skipsMalformed = plan.fieldDecoding.libraryOfNames == .php
         options = plan.fieldDecoding
         limits = plan.limits
         names = NameMapper(plan.map, observer: observer)

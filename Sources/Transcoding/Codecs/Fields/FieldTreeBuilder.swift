@@ -70,7 +70,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         // From locals only: reading a stored property before all are set made the optimised build release what was no
         // splicer yet (Swift 6.3.1).
         let readsValues = options.arrays == .json || options.nesting == .json || options.arrays == .comma
-        let library = options.readsNamesAsLibrary ? options.dialect : nil
+        let library = options.libraryOfNames
         self.options = options
         self.limits = limits
         self.readsValues = readsValues

@@ -39,6 +39,9 @@ extension FieldDecodingOptions {
 
     /// Whether names are read, and fields put together, by the rules of a library instead of ours.
     internal var readsNamesAsLibrary: Bool { dialect.hasOwnNames && (nesting == .brackets || nesting == .dots) }
+
+    /// The library by whose rules names are read; nil: by ours.
+    internal var libraryOfNames: Dialect? { readsNamesAsLibrary ? dialect : nil }
 }
 
 extension Dialect {
