@@ -183,7 +183,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
                 if phase == .head {
                     guard !rest.isEmpty, let used = try parseHead(rest) else { return at }
                     at += used
-                    try headReceived(for: exchange)
+                    try headReceived(head, for: exchange)
                     continue
                 }
                 let step = try nextStep(rest)
@@ -251,7 +251,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         }
     }
 
-    private func headReceived(for exchange: Exchange?) throws(ResponseFault) {
+    private func headReceived(_ head: borrowing MessageHead, for exchange: Exchange?) throws(ResponseFault) {
         let status = head.status
         if status < 200 {
             if status == 101 {
