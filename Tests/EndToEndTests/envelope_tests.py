@@ -151,8 +151,9 @@ class EnvelopeTests(ProxyTestCase):
         response = self.get("/converted", answering(body))
         self.assertEqual(response.status, 401)
         self.assertGreater(len(response.body), 240_000)
-        # What can't be converted is still a 502, whatever the envelope says.
-        self.assert_problem(self.get("/converted", answering(b'{"errcode":40001,')), 502, "^upstream_body_malformed$")
+        # What can't be converted is still an error, the one that the envelope says, and a 502 where it says none.
+        for body, status in ((b'{"errcode":40001,', 401), (b'{"errcode":9,', 502), (b'{"errcode":0,', 502)):
+            self.assert_problem(self.get("/converted", answering(body)), status, "^upstream_body_malformed$")
 
     def test_an_error_becomes_a_problem(self):
         for framing in ("length", "chunked", "close"):

@@ -319,6 +319,17 @@ class ResponseTests(ExtProcTestCase):
             response = raised.exception.response
             self.assertEqual((response.status, response.fields.get("content-type")), (502, "application/problem+json"))
 
+    def test_an_error_that_cant_be_converted_keeps_its_status_and_what_goes_with_it(self):
+        fields = [("www-authenticate", "Basic"), ("www-authenticate", "Bearer"), ("retry-after", "7"), ("set-cookie", "a=b")]
+        for mode in (FULL_DUPLEX, BUFFERED):
+            with self.subTest(mode=mode), self.assertRaises(Refused) as raised:
+                self.exchange("/answer", b'{"input":{}}', JSON, status="422", mode=mode, fields=fields)
+            response = raised.exception.response
+            problem = json.loads(response.body)
+            self.assertEqual((response.status, problem["status"], problem["code"]), (422, 422, "upstream_body_unrepresentable"))
+            self.assertEqual((response.fields.all("www-authenticate"), response.fields.all("retry-after")), (["Basic", "Bearer"], ["7"]))
+            self.assertEqual(response.fields.all("set-cookie"), [])
+
     def test_a_response_that_nobody_converts_passes(self):
         body = os.urandom(100_000)
         for path in ("/plain", "/answer"):

@@ -228,6 +228,35 @@ class ConvertedResponseTests(ProxyTestCase):
         client.request("GET", "/form")
         self.assert_form(client.response())
 
+    def test_an_error_that_cannot_be_converted_keeps_its_status_and_what_goes_with_it(self):
+        own = ("WWW-Authenticate: Basic realm=a", "WWW-Authenticate: Bearer", "Retry-After: 7", "Allow: GET, PUT", "Set-Cookie: a=b")
+        client = self.client()
+        for status in (400, 401, 405, 422, 429, 500, 503):
+            for body, code in (
+                (b'{"detail":[{"input":{}}]}', "upstream_body_unrepresentable"), (b'{"a":', "upstream_body_malformed"),
+                (b'{"a":' + b"[" * 200, "upstream_body_limit"),
+            ):
+                for framing in ("length", "chunked"):
+                    with self.subTest(status, code=code, framing=framing):
+                        self.upstream.script = answering(body, status=status, fields=(*TYPE, *own), framing=framing)
+                        client.request("POST", "/both", b"a=1", FORM)
+                        response = client.response()
+                        self.assertEqual(self.assert_problem(response, status, f"^{code}$")["status"], status)
+                        self.assertEqual(response.fields.all("www-authenticate"), ["Basic realm=a", "Bearer"])
+                        self.assertEqual((response.fields.get("retry-after"), response.fields.get("allow")), ("7", "GET, PUT"))
+                        self.assertNotIn("set-cookie", response.fields)
+        # The limit of what comes out, and a length beyond that of what comes in.
+        self.upstream.script = answering(b'{"a":"%s"}' % (b"x" * 70_000), status=500)
+        self.assert_problem(self.send("GET", "/bounded"), 500, "^limit_response$")
+        # HEAD isn't converted.
+        self.upstream.script = sending(f"HTTP/1.1 422 X\r\nContent-Type: {JSON}\r\nContent-Length: 9\r\n\r\n")
+        client = self.client()
+        client.request("HEAD", "/form")
+        self.assertEqual(client.response("HEAD").status, 422)
+        # A body that doesn't come to its end is none of the upstream's errors.
+        self.upstream.script = sending(f'HTTP/1.1 422 X\r\nContent-Type: {JSON}\r\nContent-Length: 9\r\n\r\n{{"a":', then="close")
+        self.assert_problem(self.send("GET", "/form"), 502, "^upstream_body_incomplete$")
+
     def test_a_body_that_is_cut_is_a_502_and_never_a_cut_off_200(self):
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\n"
         whole = b'{"a":"' + b"x" * 200_000 + b'"}'

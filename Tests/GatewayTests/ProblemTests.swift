@@ -42,12 +42,41 @@ import Transcoding
         let conversion = try body(.conversion(error, accepted: ["application/json"]))
         #expect(conversion["status"] as? Int == 400 && conversion["offset"] as? Int == 12)
         #expect(conversion["pointer"] as? String == "/a/b" && conversion["cause"] == nil)
-        let response = try body(.upstreamBody(error))
+        let response = try body(.upstreamBody(error, of: nil))
         #expect(response["status"] as? Int == 502 && response["code"] as? String == "upstream_body_malformed")
         #expect(response["cause"] as? String == "json_x")
         let spool = try body(.spool(.tooLarge(9), upstream: "api"))
         #expect(spool["status"] as? Int == 413 && spool["setting"] as? String == "upstreams.api.spool.disk")
         let insecure = try body(.upstream(.insecure("expired")))
         #expect(insecure["detail"] as? String == "no TLS connection to the upstream can be made: expired")
+    }
+
+    @Test(
+        "an error that can't be converted keeps its status and what the status needs, anything else is a 502",
+        arguments: [
+            (200, 200, 502), (200, 399, 502), (200, 400, 400), (404, 200, 502), (422, 422, 422), (503, 503, 503),
+            (599, 599, 599),
+        ])
+    func errors(received: Int, status: Int, expected: Int) throws {
+        let text = """
+            HTTP/1.1 \(received) X\r\nWWW-Authenticate: Basic realm="a"\r\nRetry-After: 7\r\nSet-Cookie: a=b\r\n\
+            WWW-Authenticate: Bearer\r\nAllow: GET\r\nConnection: close, allow\r\nContent-Length: 1\r\n\r\n
+            """
+        var head = MessageHead()
+        var parser = ResponseParser()
+        let bytes = Array(text.utf8)
+        let end = try parser.parse(bytes.span, into: &head)
+        #expect(end == bytes.count)
+        for kind in [ConversionError.Kind.malformed, .limit, .unsupported, .unrepresentable] {
+            let error = ConversionError(kind, code: "json_x", reason: "it is so")
+            let refusal = Refusal.upstreamBody(error, of: ErrorHead(head, status: status))
+            #expect(refusal.status == expected)
+            #expect(try body(refusal)["status"] as? Int == expected)
+            #expect(try body(refusal)["cause"] as? String == "json_x")
+            #expect(refusal.code == Refusal.upstreamBody(error, of: nil).code)
+            #expect(refusal.flag == Refusal.upstreamBody(error, of: nil).flag)
+            let passed = ["WWW-Authenticate: Basic realm=\"a\"", "Retry-After: 7", "WWW-Authenticate: Bearer"]
+            #expect(lines(refusal, length: 7).dropFirst(4) == (status < 400 ? [] : passed[...]))
+        }
     }
 }

@@ -19,6 +19,7 @@ package struct Problem {
         HeadWriter.field("Cache-Control", "no-store", into: &output)
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         if case .rateLimited(let fields) = refusal { fields.append(to: &output) }
+        if case .upstreamBody(_, let error?) = refusal { error.append(to: &output) }
         if let advice = refusal.advice { HeadWriter.clean(advice.name, Array(advice.value.utf8).span, into: &output) }
     }
 

@@ -104,8 +104,8 @@ package indirect enum Refusal: Error {
     case badResponse(ResponseFault)
     /// The route converts responses, and this one is none of those it takes.
     case unacceptable(UnacceptableResponse)
-    /// The response's body can't be converted.
-    case upstreamBody(ConversionError)
+    /// The response's body can't be converted; what else is to be known of one that is an error.
+    case upstreamBody(ConversionError, of: ErrorHead?)
     /// The connection ended inside a body that was to be converted.
     case upstreamBodyCut
     /// External processing is set up otherwise than the route needs it.
@@ -148,8 +148,9 @@ extension Refusal {
         case .requestTimeout(let isRead): isRead ? 504 : 408
         case .tooManyConnections, .rateLimited: 429
         case .upstream(.unreachable), .upstream(.insecure), .upstream(.otherProtocol), .upstreamClosed, .upstreamReset,
-            .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut:
+            .badResponse, .unacceptable, .upstreamBodyCut:
             502
+        case .upstreamBody(_, let error): error?.status ?? 502
         case .upstream(.timedOut), .upstreamTimeout: 504
         case .upstream, .upstreamRefused: 503
         case .processing(.bodyTooLarge): 413
@@ -217,7 +218,7 @@ extension Refusal {
         case .unacceptable(.type): "upstream_unacceptable_type"
         case .unacceptable(.coding): "upstream_unacceptable_coding"
         case .unacceptable(.noTransform): "upstream_no_transform"
-        case .upstreamBody(let error):
+        case .upstreamBody(let error, _):
             switch error.kind {
             case .malformed, .unsupported: "upstream_body_malformed"
             case .limit: error.code == Self.heldLimitCode ? error.code : "upstream_body_limit"
@@ -300,7 +301,7 @@ extension Refusal {
         case .unacceptable(.type): "the upstream answered with a Content-Type that the route doesn't convert"
         case .unacceptable(.coding): "the route converts responses, and this Content-Encoding can't be undone"
         case .unacceptable(.noTransform): "the route converts responses, and Cache-Control forbids it for this one"
-        case .upstreamBody(let error): "the body of the upstream's response can't be converted: \(error.reason)"
+        case .upstreamBody(let error, _): "the body of the upstream's response can't be converted: \(error.reason)"
         case .upstreamBodyCut: "the upstream closed the connection inside the body of its response"
         case .processing(.unknownRoute): "the metadata recast-route names no route"
         case .processing(.otherPath):
@@ -346,7 +347,7 @@ extension Refusal {
         case .upstreamClosed, .upstreamReset: .upstreamGone
         case .badResponse: .upstreamBad
         case .unacceptable: .responseType
-        case .upstreamBody(let error):
+        case .upstreamBody(let error, _):
             switch error.kind {
             case .malformed, .unsupported: .responseBad
             case .limit: .responseLimit
@@ -389,13 +390,13 @@ extension Refusal {
 
     /// The codec's own code, where the answer's is for a kind of fault.
     package var cause: String? {
-        if case .upstreamBody(let error) = self, error.code != code { error.code } else { nil }
+        if case .upstreamBody(let error, _) = self, error.code != code { error.code } else { nil }
     }
 
     /// Where in the body the fault is, and which setting concerns it.
     package var conversionError: ConversionError? {
         switch self {
-        case .conversion(let error, _), .upstreamBody(let error): error
+        case .conversion(let error, _), .upstreamBody(let error, _): error
         case .notVerified(.tooLong, _), .signedTooLarge:
             ConversionError(.limit, code: code, reason: detail, setting: "limits.signed")
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")

@@ -367,7 +367,8 @@ extension Exchange {
         _ rule: ResponseRules.Rule, _ conversion: ResponseConversion, _ head: borrowing MessageHead,
         length: ResponseLength, changes: HeadChanges, status: Int
     ) throws(Refusal) {
-        if let fault = try beginBuffering(rule, conversion, head, length: length, changes: changes) {
+        let fault = try beginBuffering(rule, conversion, head, length: length, changes: changes, status: status)
+        if let fault {
             guard conversion.otherTypes == .pass else { throw .unacceptable(fault) }
             try beginResponse(head, length: length, changes: changes, status: status)
         }
@@ -377,7 +378,7 @@ extension Exchange {
     /// is none that the conversion takes, and then nothing has happened.
     private func beginBuffering(
         _ rule: ResponseRules.Rule, _ conversion: ResponseConversion, _ head: borrowing MessageHead,
-        length: ResponseLength, changes: HeadChanges
+        length: ResponseLength, changes: HeadChanges, status: Int
     ) throws(Refusal) -> UnacceptableResponse? {
         guard let codings = route?.undoneCodings(of: head) else { return .coding }
         if head.forbidsTransform { return .noTransform }
@@ -407,7 +408,7 @@ extension Exchange {
             }
         } catch {
             if error.kind == .unsupported { return .type }
-            throw .upstreamBody(error)
+            throw .upstreamBody(error, of: ErrorHead(head, status: status))
         }
         // One that was looked at is held already.
         if machine.response == .awaited { try handle(.responseBuffered) }
@@ -471,9 +472,10 @@ extension Exchange {
         do throws(ConversionError) {
             return try work(responseTranscoder)
         } catch {
+            let refusal = refusal(ofResponse: error)
             // It was read to its end all the same, and its connection can serve on.
             if responseTranscoder.isWhole, bufferedSourceIsReusable { try handle(.responseRead) }
-            throw refusal(ofResponse: error)
+            throw refusal
         }
     }
 
@@ -481,7 +483,9 @@ extension Exchange {
         if responseTranscoder?.hasCodingError == true {
             worker.counters.coding.countError(error.code, .responseDecoded)
         }
-        return .upstreamBody(error)
+        guard let source = bufferedSource ?? upstream else { return .upstreamBody(error, of: nil) }
+        let status = look?.look.status ?? source.head.status
+        return .upstreamBody(error, of: ErrorHead(source.head, status: status))
     }
 
     /// Whether a converted response of that encoding gets a coding, for some client, if it is long enough: what HEAD and 304 tell of
