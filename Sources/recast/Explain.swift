@@ -41,7 +41,7 @@ struct Explain: ParsableCommand {
 
     @Option(
         help:
-            "Read the body as that of the upstream's response of this status, and show what its conversion makes of it."
+            "Read the body as that of the upstream's response of this status, and show what the route's rules make of it."
     )
     var status: Int?
 
@@ -66,7 +66,16 @@ struct Explain: ParsableCommand {
             sample = try self.sample(plan, loaded.examplesOfRoutes[index])
         }
         if response || !responseHeader.isEmpty { sample.answered = try responseHeader.map(ExplainedSample.header) }
-        let explanation = try sample.explanation(of: index, in: loaded)
+        var refused: Explanation?
+        if !json { sample.whenRefused = { refused = $0 } }
+        let explanation: Explanation
+        do throws(CommandFault) {
+            explanation = try sample.explanation(of: index, in: loaded)
+        } catch {
+            // What the route says doesn't depend on the body.
+            if let refused { try StandardStreams.write(text: refused.opening) }
+            throw error
+        }
         if json { return try StandardStreams.write(json: explanation.document.json) }
         try StandardStreams.write(text: explanation.text)
     }

@@ -16,6 +16,9 @@ struct ExplainedSample {
     /// The status of a response that the body is; nil: it is a request's.
     var responseStatus: Int?
 
+    /// Gets what is to be known without the body where that can't be converted.
+    var whenRefused: (Explanation) -> Void = { _ in }
+
     /// Why there is nothing to show.
     enum Fault: Error {
         /// It can't be a request of the route.
@@ -57,21 +60,30 @@ struct ExplainedSample {
         } catch {
             throw .usage(error.reason)
         }
-        var trace: ConversionTrace?
+        var explanation = explanation(of: route, index, in: file, plan, type: type, values)
+        explanation.answered = answered
         do throws(ConversionError) {
             if let plan {
-                trace = try ConversionTrace.make(
+                explanation.trace = try ConversionTrace.make(
                     plan: bounded(plan), contentType: Array(type.utf8).span, sources: values.sources, body: body.span,
                     holding: RequestTranscoder.bufferLimit(ofBody: body.count), bound: bound)
             }
         } catch {
+            whenRefused(explanation)
             throw .conversion(error)
         }
-        return Explanation(
+        return explanation
+    }
+
+    /// What is to be known without the body.
+    private func explanation(
+        of route: Route, _ index: Int, in file: SettingsFile, _ plan: ConversionPlan?, type: String,
+        _ values: SampleRequest.Values
+    ) -> Explanation {
+        Explanation(
             route: route, upstream: route.upstream.map { file.settings.upstreams[$0] }, plan: plan,
             effective: file.effectiveOfRoutes[index].map(file.redacted),
-            redactedTarget: { file.redacted(target: $0, ofRoute: index) }, type: type, values: values,
-            trace: trace, answered: answered)
+            redactedTarget: { file.redacted(target: $0, ofRoute: index) }, type: type, values: values)
     }
 
     /// The plan, which holds no more of a body than the bound allows.
@@ -89,44 +101,69 @@ struct ExplainedSample {
     private func explained(
         as status: Int, of route: Route, _ index: Int, in file: SettingsFile
     ) throws(Fault) -> Explanation {
-        let first = route.responses.lazy.compactMap { rule -> ConversionPlan? in
-            if case .convert(let conversion) = rule.action { conversion.plan } else { nil }
-        }.first
-        guard let first else { throw .usage("the route \"\(route.name)\" converts no responses") }
-        let type = if let type { type } else { try inputType(first) }
+        guard route.convertsResponses || Self.looks(route) else {
+            throw .usage(
+                "the route \"\(route.name)\" converts no responses, and takes neither a status nor a problem from their bodies"
+            )
+        }
+        let type = if let type { type } else { try responseType(of: route) }
         let values: SampleRequest.Values
-        let chosen: (conversion: ResponseConversion, sources: [[UInt8]])?
+        let found: SampleResponse?
         do throws(SampleRequest.Fault) {
             values = try request.values(for: route)
-            chosen = try request.conversion(ofResponse: status, type: type, on: route)
+            found = try request.response(status, type: type, body: body, on: route)
         } catch {
             throw .usage(error.reason)
         }
+        let content = body.isEmpty ? " without content" : ""
+        let passes = Fault.usage("the route's rules let a response of \(status) and \(type)\(content) pass as it is")
+        guard let found else { throw passes }
+        var explanation = explanation(of: route, index, in: file, nil, type: type, values)
+        explanation.answered = []
+        explanation.found = found
         // Rule C3 of docs/rules.md.
-        let isUntouched = [204, 205, 206, 304].contains(status) || body.isEmpty || body == [UInt8(ascii: " ")]
-        guard let chosen, !isUntouched else {
-            let content = body.isEmpty ? " without content" : ""
-            throw .usage("the route's rules let a response of \(status) and \(type)\(content) pass as it is")
+        let isUntouched = [204, 205, 206].contains(status) || body.isEmpty || body == [UInt8(ascii: " ")]
+        guard found.problem == nil, let conversion = found.conversion, !isUntouched else {
+            guard found.isLookedAt else { throw passes }
+            return explanation
         }
         let written = Array(type.utf8)
-        let contentType = chosen.conversion.ownType(for: written.span) ?? written
-        if chosen.conversion.otherTypes == .pass,
-            !Self.reads(chosen.conversion.plan, String(decoding: contentType, as: UTF8.self))
+        let contentType = conversion.ownType(for: written.span) ?? written
+        if conversion.otherTypes == .pass,
+            !Self.reads(conversion.plan, String(decoding: contentType, as: UTF8.self))
         {
-            throw .usage("a response of \(type) passes as it came: the route's conversion doesn't read it")
+            guard found.isLookedAt else {
+                throw .usage("a response of \(type) passes as it came: the route's conversion doesn't read it")
+            }
+            return explanation
         }
+        explanation.plan = conversion.plan
         do throws(ConversionError) {
-            let trace = try ConversionTrace.make(
-                plan: bounded(chosen.conversion.plan), contentType: contentType.span, sources: chosen.sources,
+            explanation.trace = try ConversionTrace.make(
+                plan: bounded(conversion.plan), contentType: contentType.span, sources: found.sources,
                 body: body.span, bound: bound)
-            return Explanation(
-                route: route, upstream: route.upstream.map { file.settings.upstreams[$0] },
-                plan: chosen.conversion.plan, effective: file.effectiveOfRoutes[index].map(file.redacted),
-                redactedTarget: { file.redacted(target: $0, ofRoute: index) }, type: type,
-                values: values, trace: trace, answered: [], isResponse: true)
+            return explanation
         } catch {
+            whenRefused(explanation)
             throw .conversion(error)
         }
+    }
+
+    /// Whether a rule of the route takes the status of a response from its body, or makes a problem of that.
+    private static func looks(_ route: Route) -> Bool {
+        route.responses.contains { $0.status != nil || $0.problem != nil }
+    }
+
+    /// The type of a response for which none is said: what the first rule that converts reads, or what the first that looks at
+    /// bodies reads them as.
+    private func responseType(of route: Route) throws(Fault) -> String {
+        for case .convert(let conversion) in route.responses.lazy.map(\.action) {
+            return try inputType(conversion.plan)
+        }
+        for rule in route.responses {
+            if let encoding = rule.status?.encoding ?? rule.problem?.encoding { return encoding.mediaType }
+        }
+        throw .usage("the rules look at several types: say which it is, as in --type application/json")
     }
 
     /// The conversion of a route's requests, where it has one; nil for one that changes the head only.
@@ -145,9 +182,8 @@ struct ExplainedSample {
         let isGuarded =
             route.verification != nil || route.signing != nil || route.authorization != nil
             || route.options.rateLimit != nil || route.shadow != nil
-        let hasEnvelopes = route.responses.contains { $0.status != nil || $0.problem != nil }
         guard
-            isGuarded || hasEnvelopes || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty
+            isGuarded || looks(route) || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty
         else {
             guard !route.convertsResponses else {
                 throw .usage(

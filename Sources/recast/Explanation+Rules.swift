@@ -1,4 +1,5 @@
 internal import Gateway
+internal import HTTPWire
 internal import Settings
 
 /// What a route's settings say of pictures and of envelopes: what is in effect, as the settings write it, a secret as its reference.
@@ -76,5 +77,24 @@ extension Explanation {
 
     private func lines(below path: String) -> Lines {
         effective.filter { $0.key.hasPrefix(path) }.map { (String($0.key.dropFirst(path.count)), $0.value) }
+    }
+}
+
+extension SampleResponse {
+    /// What a look at the body has found, by what it was for.
+    var findings: Explanation.Lines {
+        var findings: Explanation.Lines = []
+        if let statusFinding { findings.append(("status_from", "\(statusFinding.name)")) }
+        if let problemFinding { findings.append(("problem", "\(problemFinding.name)")) }
+        return findings
+    }
+
+    /// The Content-Type of what goes out in the body's place; nil: nothing does.
+    var type: String? { problem == nil ? nil : String(decoding: ResponseLook.problemType, as: UTF8.self) }
+
+    /// The status that the client gets, and its phrase.
+    var statusLine: String {
+        let phrase = ReasonPhrase.of(status).description
+        return phrase.isEmpty ? String(status) : "\(status) \(phrase)"
     }
 }

@@ -21,8 +21,9 @@ struct Explanation {
     var trace: ConversionTrace?
     /// Fields that the upstream may answer with; nil: the response was not asked for.
     var answered: [SampleRequest.Header]?
-    /// Whether the body is a response: then the fields are the client's, and nothing is said of the request.
-    var isResponse = false
+    /// What came of the body as a response: then the fields are the client's, and nothing is said of the request. Nil: it is a request.
+    var found: SampleResponse?
+    private var isResponse: Bool { found != nil }
     /// Whether each entry of the JSON says by which path `map` and `fields` name it.
     var namesPlaces = false
 
@@ -66,7 +67,11 @@ struct Explanation {
     }
 
     private var bodyFields: [(name: String, value: String)] {
-        guard let trace else { return [] }
+        guard let trace else {
+            guard let found else { return [] }
+            let count = found.problem?.count ?? found.bodyCount
+            return [("Content-Type", found.type ?? type), ("Content-Length", String(count))]
+        }
         if writesQuery { return [("Content-Length", "0")] }
         let length = trace.outgrewHolding ? trace.announcedLength : trace.output.count
         let framing = length.map { ("Content-Length", String($0)) } ?? ("Transfer-Encoding", "chunked")
@@ -77,7 +82,10 @@ struct Explanation {
         guard let plan else { return "any" }
         return plan.readsQuery ? "query" : plan.inputs.map(\.rawValue).joined(separator: ", ")
     }
-    private var output: String { writesQuery ? "query" : plan?.output.rawValue ?? "the same" }
+    private var output: String {
+        if found?.problem != nil { return "problem" }
+        return writesQuery ? "query" : plan?.output.rawValue ?? "the same"
+    }
 
     /// The header rules in effect, as the settings write them.
     private var headerRules: [EffectiveValue] { effective.filter { $0.key.hasPrefix("headers.") } }
@@ -118,19 +126,35 @@ struct Explanation {
 
     // MARK: - Text
 
-    var text: String {
+    var text: String { Self.shown(openingLines + lines) }
+
+    /// What is to be known without the body: where that can't be converted, all that can be said.
+    var opening: String { Self.shown(openingLines) }
+
+    private var openingLines: [String] {
         var lines = [
             "route \(route.name): \(match)",
             upstream.map { "upstream \($0.name): \($0.addresses.map(\.description).joined(separator: ", "))" }
                 ?? "no upstream: a data plane forwards what goes on",
-            plan == nil
-                ? "request: forwarded as it came"
-                : "\(isResponse ? "response" : "request"): \(input) -> \(output), here \(type)",
+            bodyLine,
         ]
         for part in guards { lines += block("\(part.what): \(part.name)", part.lines) }
         for image in images { lines += block("image: \(image.field)", image.shown) }
         for envelope in envelopes { lines += block("response: \(envelope.name)", envelope.shown) }
-        lines.append("")
+        if let found, !found.findings.isEmpty { lines += block("found in the body", found.findings) }
+        return lines
+    }
+
+    /// What becomes of the body.
+    private var bodyLine: String {
+        let side = isResponse ? "response" : "request"
+        if plan != nil { return "\(side): \(input) -> \(output), here \(type)" }
+        guard let found else { return "\(side): forwarded as it came" }
+        return "\(side): \(found.problem == nil ? "as it came" : "a problem is made of it"), here \(type)"
+    }
+
+    private var lines: [String] {
+        var lines = [""]
         if trace != nil { lines += rows + [""] }
         if !isResponse {
             lines += [requestLine]
@@ -140,6 +164,7 @@ struct Explanation {
         }
         if let responseFields {
             lines += ["the response to the client"]
+            if let found { lines.append(found.statusLine) }
             lines += responseFields.map { "\($0.name): \($0.value)" }
         }
         let notes = plan?.notes() ?? []
@@ -147,9 +172,11 @@ struct Explanation {
             lines.append("")
             lines += notes.map { "note: \($0)" }
         }
-        // Names and values may hold anything, those of the settings too.
-        return lines.map { PlainText.line($0) + "\n" }.joined()
+        return lines
     }
+
+    /// Names and values may hold anything, those of the settings too.
+    private static func shown(_ lines: [String]) -> String { lines.map { PlainText.line($0) + "\n" }.joined() }
 
     /// A heading, and what is said below it.
     private func block(_ heading: String, _ lines: [(key: String, value: String)]) -> [String] {
@@ -260,9 +287,10 @@ struct Explanation {
                 "response",
                 responseFields.map { fields in
                     let list = fields.map { object([("name", .string($0.name)), ("value", .string($0.value))]) }
-                    return object([("headers", .array(list))])
+                    return object([("status", found.map { number($0.status) } ?? .null), ("headers", .array(list))])
                 } ?? .null
             ),
+            ("found", found.map { object(strings($0.findings)) } ?? .null),
         ]
     }
 

@@ -132,8 +132,11 @@ enum Trial {
 
     /// What came out: of a route that converts nothing, what went in.
     private static func output(of explanation: Explanation, for sample: ExplainedSample) -> Literal {
-        let bytes = explanation.trace?.output ?? sample.body
-        let type = explanation.trace.map { String(decoding: $0.contentType, as: UTF8.self) } ?? sample.type
+        let problem = explanation.found?.problem
+        let bytes = problem ?? explanation.trace?.output ?? sample.body
+        let type =
+            explanation.found?.type ?? explanation.trace.map { String(decoding: $0.contentType, as: UTF8.self) }
+            ?? sample.type
         let isText = UTF8Validator.isValid(bytes.span) && !bytes.contains(where: isControl)
         let body = object([
             ("size", number(bytes.count)), ("kept", number(bytes.count)), ("whole", .bool(true)),

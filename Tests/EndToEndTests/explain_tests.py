@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import DEADLINE, FORM, RECAST, ROOT, free_port
+from harness import DEADLINE, FORM, JSON, RECAST, ROOT, free_port
 
 EXAMPLE = """
     examples:
@@ -137,7 +137,8 @@ class ExplainTests(unittest.TestCase):
         self.assertIn("response: json -> form, here application/json", lines)
         self.assertIn("  a.b -> a[b]  nesting: brackets", lines)
         at = lines.index("the response to the client")
-        self.assertEqual(lines[at:at + 4], ["the response to the client", f"Content-Type: {FORM}", "Content-Length: 10", "X-By: recast"])
+        self.assertEqual(
+            lines[at:at + 5], ["the response to the client", "200 OK", f"Content-Type: {FORM}", "Content-Length: 10", "X-By: recast"])
         self.assertNotIn("Host:", result.output)
         document = json.loads(self.recast("explain", "--json", self.file, "answers", "--status", "201", data=b"<r><a>1</a></r>").output)
         self.assertEqual((document["request"], [(field["from"], field["to"]) for field in document["sent"]]), (None, [("r.a", "r.a")]))
@@ -149,6 +150,55 @@ class ExplainTests(unittest.TestCase):
                 (("back", "--status", "99"), "200 to 599"), (("back", "--status", "200", "--example", "1"), "examples are requests")):
             with self.subTest(arguments):
                 result = self.recast("explain", self.file, *arguments, data=b"{}")
+                self.assertEqual((result.returncode, result.output), (64, ""))
+                self.assertIn(said, result.errors)
+
+    def test_a_response_is_explained_with_the_status_and_the_problem_that_its_rules_make(self):
+        path = os.path.join(self.folder, "envelopes.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""version: 1
+listen: 127.0.0.1:8080
+upstreams: { app: "127.0.0.1:3000" }
+routes:
+  - name: f
+    match: /f
+    upstream: app
+    response: [ { decode: { as: xml }, encode: { as: json }, status_from: { path: Response.code, map: { 0: 200, 5: 500 } }, problem: true } ]
+  - { name: alone, match: /a, upstream: app, response: { status_from: { path: code, map: { 5: 500 }, as: json }, problem: true } }
+  - { name: dropped, match: /d, upstream: app, response: { decode: { as: xml, root: drop }, encode: { as: json }, status_from: { path: code, map: { 5: 500 } } } }
+  - name: two
+    match: /t
+    upstream: app
+    response: [ { when: { status: 2xx }, convert: json -> form }, { when: { status: [4xx, 5xx] }, problem: true } ]
+  - { name: good, match: /g, upstream: app, response: { convert: json -> form, accept: { status: 200 } } }
+""")
+
+        def explained(route, body, *options, status="200"):
+            result = self.recast("explain", path, route, "--status", status, *options, data=body)
+            self.assertEqual(result.returncode, 0, result.errors)
+            document = json.loads(self.recast("explain", "--json", path, route, "--status", status, *options, data=body).output)
+            fields = {field["name"]: field["value"] for field in document["response"]["headers"]}
+            self.assertIn(f"the response to the client\n{document['response']['status']} ", result.output)
+            return (document["response"]["status"], document["found"], fields["Content-Type"], int(fields["Content-Length"]), document["output"])
+
+        boo = b"<Response><code>%d</code><message>boo</message></Response>"
+        problem = ('{"type":"about:blank","title":"Internal Server Error","status":500,"detail":"boo",'
+                   '"Response":{"code":"5","message":"boo"}}')
+        self.assertEqual(explained("f", boo % 5), (
+            500, {"status_from": "value", "problem": "made"}, "application/problem+json", len(problem), "problem"))
+        self.assertEqual(explained("f", boo % 0)[:3], (200, {"status_from": "value"}, JSON))
+        self.assertEqual(explained("f", boo % 7)[:3], (200, {"status_from": "unmapped"}, JSON))
+        self.assertEqual(explained("f", b"x", "--type", "text/plain"), (200, {"status_from": "type"}, "text/plain", 1, "the same"))
+        self.assertEqual(explained("dropped", boo % 5)[:3], (500, {"status_from": "value"}, JSON))
+        self.assertEqual(explained("alone", b'{"code":5}')[:3], (500, {"status_from": "value", "problem": "made"}, "application/problem+json"))
+        self.assertEqual(explained("alone", b'{"code":6}'), (200, {"status_from": "unmapped"}, JSON, 10, "the same"))
+        self.assertEqual(explained("two", b'{"a":1}', status="404")[:3], (404, {"problem": "made"}, "application/problem+json"))
+        self.assertEqual(explained("two", b'{"a":1}')[:3], (200, {}, FORM))
+        for route, status, body, said in (
+                ("two", "302", b"{}", "let a response of 302"), ("alone", "204", b"{}", "let a response of 204"),
+                ("alone", "200", b"", "without content pass"), ("good", "201", b"{}", "accept.status")):
+            with self.subTest(route, status=status):
+                result = self.recast("explain", path, route, "--status", status, data=body)
                 self.assertEqual((result.returncode, result.output), (64, ""))
                 self.assertIn(said, result.errors)
 
@@ -395,7 +445,15 @@ routes:
     def test_a_refused_body_is_an_error_as_convert_shows_it(self):
         explained = self.recast("explain", self.file, "orders", data=b'{"a":')
         converted = self.recast("convert", "json -> multipart", data=b'{"a":')
-        self.assertEqual((explained.returncode, explained.output), (65, ""))
+        self.assertEqual(explained.returncode, 65)
+        # What the route says doesn't depend on the body.
+        self.assertTrue(explained.output.startswith("route orders: "), explained.output)
+        self.assertIn("request: json -> multipart, here application/json\n", explained.output)
+        self.assertNotIn("->", explained.output.split("\n", 3)[3])
+        as_json = self.recast("explain", "--json", self.file, "orders", data=b'{"a":')
+        self.assertEqual((as_json.returncode, as_json.output, as_json.errors), (65, "", explained.errors))
+        back = self.recast("explain", self.file, "back", "--status", "200", data=b'{"a":')
+        self.assertEqual((back.returncode, back.output.splitlines()[2]), (65, "response: json -> form, here application/json"))
         self.assertEqual(
             explained.errors.removeprefix("recast explain: "), converted.errors.removeprefix("recast convert: "))
 

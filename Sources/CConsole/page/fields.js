@@ -6,6 +6,9 @@ const mostRows = 500;
 // What decided about a field, where no rule of the route did.
 const unruled = (entry) => (entry.from === entry.to ? 'unchanged' : 'spelled as the output writes it');
 
+// Why no field is told of where there are some: what `output` of an explanation says.
+const nothing = { problem: 'A problem took its place', 'the same': 'It goes on as it came' };
+
 // The table of an explanation. Its rows have the numbers that `Marks` gives to those of the bodies. `change` gives, for an entry, what a
 // row that is opened holds: controls that change what becomes of the field; null where nothing can. `wasSent` is whether the values went
 // to anybody.
@@ -31,7 +34,7 @@ export function fieldsTable(explanation, refused = null, change = null, wasSent 
   const went = wasSent ? 'went on' : 'would have gone on';
   return h('section', { class: 'fields' },
     h('h3', {}, 'What became of each field'),
-    entries.length === 0 ? hint('Nothing came in') : [
+    entries.length === 0 ? hint(nothing[explanation.output] ?? 'Nothing came in') : [
       hint(`${plural(explanation.sent.length, 'value')} ${went}, ${left === 0 ? 'none was' : `${plural(left, 'was', 'were')}`} left out`),
       h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Fields' }, h('table', {}, head, h('tbody', {}, rows))),
       entries.length > mostRows && hint(`${plural(entries.length - mostRows, 'more value')}, which recast explain prints`),

@@ -110,11 +110,11 @@ public struct SampleRequest: Hashable, Sendable {
         }
     }
 
-    /// What the route's rules do with a response of that status and Content-Type to this request, and the texts of that
-    /// conversion's sources; nil where they let it pass as it is. Throws as `values(for:)`.
-    public func conversion(
-        ofResponse status: Int, type: String?, on route: Route
-    ) throws(Fault) -> (conversion: ResponseConversion, sources: [[UInt8]])? {
+    /// What the route's rules do with a response of that status, Content-Type and body to this request; nil where none holds, so
+    /// that it passes as it is. Throws as `values(for:)`, and where a rule refuses the response for its status.
+    package func response(
+        _ status: Int, type: String?, body: [UInt8], on route: Route
+    ) throws(Fault) -> SampleResponse? {
         let head = try head(for: route)
         let alone = Route(index: 0, name: route.name, match: RouteMatch(path: route.match.path), upstream: 0)
         guard case .found(let found) = RouteTable([alone]).find(head) else {
@@ -136,11 +136,15 @@ public struct SampleRequest: Hashable, Sendable {
         } catch {
             throw Fault(reason: "this is no response")
         }
-        guard let conversion = rules.choose(for: response, to: head).rule?.conversion else { return nil }
+        guard status != 304, let rule = rules.choose(for: response, to: head).rule else { return nil }
+        if rule.conversion?.acceptsStatus(status) == false {
+            throw Fault(
+                reason: "a response of \(status) is refused with 502: accept.status of its rule doesn't have it")
+        }
         let address = Array(client.utf8)
         var sources: [[UInt8]] = []
         do throws(ConversionError) {
-            for reference in conversion.sources {
+            for reference in rule.conversion?.sources ?? [] {
                 var value: [UInt8] = []
                 try reference.append(from: head, captures: found.captures, client: address.span, to: &value)
                 sources.append(value)
@@ -148,7 +152,7 @@ public struct SampleRequest: Hashable, Sendable {
         } catch {
             throw Fault(reason: error.reason)
         }
-        return (conversion, sources)
+        return SampleResponse(body, response, rule: rule, sources: sources, on: route)
     }
 
     private func path(for route: Route) -> String { path ?? Self.path(of: route.match.path) }
