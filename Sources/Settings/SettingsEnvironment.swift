@@ -111,8 +111,12 @@ public struct SettingsEnvironment: Sendable {
         // SAFETY: the path is lent for the call.
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {
-            throw FileFault(
-                errno == ENOENT ? "there is no file \(path)" : "\(what) can't be read: \(systemErrorText(errno))")
+            guard errno == ENOENT else { throw FileFault("\(what) can't be read: \(systemErrorText(errno))") }
+            // What can't be read in an argument has become this: the file may well be there.
+            guard !path.contains("\u{FFFD}") else {
+                throw FileFault("\(what) isn't found: names of files that are given here must be UTF-8")
+            }
+            throw FileFault("there is no file \(path)")
         }
         defer { close(file) }
         return try bounded(try read(file, within: patience, what), what)

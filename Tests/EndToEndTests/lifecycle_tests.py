@@ -259,6 +259,13 @@ routes:
         result = recast("check", "/nonexistent/recast.yaml")
         self.assertIn(result.returncode, (65, 66))
         self.assertIn("/nonexistent/recast.yaml", result.stderr.decode())
+        # One that is there, under a name that no argument can say.
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(os.fsencode(folder), b"caf\xe9.yaml")
+            shutil.copy(os.path.join(ROOT, "config", "recast.yaml"), path)
+            result = recast("check", path)
+            self.assertEqual(result.returncode, 65)
+            self.assertIn("names of files that are given here must be UTF-8", result.stderr.decode())
 
     def test_routes_lists_every_route(self):
         result = recast("routes", os.path.join(ROOT, "config", "recast.yaml"))

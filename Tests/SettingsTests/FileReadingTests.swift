@@ -75,6 +75,9 @@ import Testing
             try Data().write(to: URL(filePath: folder + "/file"))
             #expect(reason("/file") == nil)
             #expect(reason("/none") == "there is no file /none")
+            #expect(
+                reason("/caf\u{FFFD}.yaml")
+                    == "the file /caf\u{FFFD}.yaml isn't found: names of files that are given here must be UTF-8")
             #expect(reason("/") == "the file / can't be read: Is a directory")
             #expect(reason("/file/a") == "the file /file/a can't be read: Not a directory")
         }

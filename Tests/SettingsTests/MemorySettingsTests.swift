@@ -25,7 +25,8 @@ struct MemorySettingsTests {
         #expect(file.settings.upstreams[0].framing == .auto)
         let shown = Dictionary(uniqueKeysWithValues: file.effective.map { ($0.key, $0.value) })
         #expect(shown["memory.bodies"] == "auto" && shown["memory.wait"] == "1s" && shown["spool.total"] == "1GiB")
-        #expect(shown["upstreams.app.framing"] == "auto" && shown["upstreams.app.spool.memory"] == nil)
+        #expect(shown["upstreams.app.framing"] == "auto" && shown["upstreams.app.spool.memory"] == "256KiB")
+        #expect(shown["upstreams.app.spool.disk"] == "64MiB" && shown["upstreams.app.spool.dir"] == "/tmp")
     }
 
     @Test("everything said")

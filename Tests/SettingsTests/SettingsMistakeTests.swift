@@ -78,6 +78,10 @@ import Testing
             ),
             ("version: 1\nworkers: a${header.x}", "2:11: \"workers\" takes no ${header.x}"),
             (
+                "version: 1\nworkers: ${nope.x}",
+                "2:10: \"${nope.x}\" is no source that is known: known are ${env:NAME}, ${file:PATH}"
+            ),
+            (
                 "version: 1\nworkers: \"${\"",
                 "2:11: \"${\" is never closed: write \"$${\" for the characters themselves"
             ),
@@ -92,6 +96,33 @@ import Testing
             routes: [{ name: all, match: /*, upstream: app }]
             """
         #expect(SettingsTestFile.mistakes(text + rest) == [mistake])
+    }
+
+    @Test(
+        "of sources those are offered that the place takes",
+        arguments: [
+            (
+                #"headers: { request: { set: { X-A: "@" } } }"#,
+                "${header.NAME}, ${path.NAME}, ${query.NAME}, ${client.ip}"
+            ),
+            (
+                #"request: { decode: json, map: { set: { a: "@" } }, encode: json }"#,
+                "${header.NAME}, ${path.NAME}, ${query.NAME}, ${client.ip}"
+            ),
+            (#"rewrite: { path: "/a/@" }"#, "${path.NAME}"),
+            (
+                #"request: { decode: json, encode: { as: multipart, files: { p: { from: base64, filename: "@" } } } }"#,
+                "${field.PATH}"
+            ),
+            (#"timeouts: { gap: "@" }"#, ""),
+        ])
+    func sources(rule: String, taken: String) {
+        for text in ["${nope.x}", "${nope}"] {
+            let mistakes = SettingsTestFile.mistakesOfRoutes(
+                "  - { name: a, match: /a, upstream: app, \(rule.replacing("@", with: text)) }")
+            let known = "known are ${env:NAME}, ${file:PATH}" + (taken.isEmpty ? "" : ", \(taken)")
+            #expect(mistakes.count == 1 && mistakes[0].hasSuffix(": \(known)"), "\(mistakes)")
+        }
     }
 
     @Test(

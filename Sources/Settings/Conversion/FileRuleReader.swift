@@ -156,7 +156,7 @@ struct FileRuleReader {
 
     /// A name, or `${field.PATH}` alone.
     private func filename(_ node: SettingsNode) -> FileRule.Filename? {
-        guard let pieces = context.pieces(node, "\"filename\"") else { return nil }
+        guard let pieces = context.pieces(node, "\"filename\"", sources: ["${field.PATH}"]) else { return nil }
         if case .reference("field", let name, _, let offset)? = pieces.first, pieces.count == 1 {
             // The path stands behind `${field.`.
             return context.fieldPath(name, in: node, offset: offset + 8).map(FileRule.Filename.field)

@@ -184,15 +184,15 @@ extension ReadingContext {
         return text
     }
 
-    /// The pieces of a single value's text, with `${env:…}` and `${file:…}` put in already.
-    func pieces(_ node: SettingsNode, _ what: String) -> [Substitution.Piece]? {
+    /// The pieces of a single value's text, with `${env:…}` and `${file:…}` put in already; `sources` are the others that it takes.
+    func pieces(_ node: SettingsNode, _ what: String, sources: [String] = []) -> [Substitution.Piece]? {
         guard case .scalar(let text, _) = node.content, !node.isNull else {
             report(node.position, "\(what) is a single value, not \(node.kind)")
             return nil
         }
         let pieces: [Substitution.Piece]
         do {
-            pieces = try Substitution.parse(text)
+            pieces = try Substitution.parse(text, sources: sources)
         } catch {
             report(position(in: node, offset: error.offset), error.reason)
             return nil

@@ -12,7 +12,8 @@ enum Substitution {
         var offset: Int
     }
 
-    static func parse(_ text: String) throws(Fault) -> [Piece] {
+    /// - Parameter sources: What may stand here, for the message that something is none of it.
+    static func parse(_ text: String, sources: [String] = []) throws(Fault) -> [Piece] {
         // Nearly all values have none.
         guard text.utf8.contains(UInt8(ascii: "$")) else { return text.isEmpty ? [] : [.literal(text)] }
         let scalars = Array(text.unicodeScalars)
@@ -32,7 +33,7 @@ enum Substitution {
                 let inside = String(String.UnicodeScalarView(scalars[at + 2..<end]))
                 if !literal.isEmpty { pieces.append(.literal(String(literal))) }
                 literal = .init()
-                pieces.append(try reference(inside, offset: at))
+                pieces.append(try reference(inside, offset: at, sources))
                 at = end + 1
             } else {
                 literal.append(scalars[at])
@@ -43,7 +44,8 @@ enum Substitution {
         return pieces
     }
 
-    private static func reference(_ inside: String, offset: Int) throws(Fault) -> Piece {
+    private static func reference(_ inside: String, offset: Int, _ sources: [String]) throws(Fault) -> Piece {
+        var known: String { "known are \((putIn + sources).joined(separator: ", "))" }
         guard let separator = inside.firstIndex(where: { $0 == ":" || $0 == "." }) else {
             throw Fault(reason: "\"${\(inside)}\" names no source: \(known)", offset: offset)
         }
@@ -68,6 +70,6 @@ enum Substitution {
         return .reference(kind: kind, name: name, separator: wanted, offset: offset)
     }
 
-    private static let known =
-        "known are ${env:NAME}, ${file:PATH}, ${header.NAME}, ${path.NAME}, ${query.NAME}, ${client.ip}, ${field.NAME}"
+    /// What any value takes.
+    private static let putIn = ["${env:NAME}", "${file:PATH}"]
 }

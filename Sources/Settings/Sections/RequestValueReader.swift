@@ -28,6 +28,8 @@ final class RequestValueReader {
         self.known = known
     }
 
+    private static let taken = ["${header.NAME}", "${path.NAME}", "${query.NAME}", "${client.ip}"]
+
     /// The index of a source among `sources`.
     func index(of source: SourceReference) -> Int {
         if let index = sources.firstIndex(of: source) { return index }
@@ -36,7 +38,7 @@ final class RequestValueReader {
     }
 
     func value(_ node: SettingsNode, _ what: String) -> Value? {
-        guard let pieces = context.pieces(node, what) else { return nil }
+        guard let pieces = context.pieces(node, what, sources: Self.taken) else { return nil }
         var mix: [SourceReference.Piece] = []
         for piece in pieces {
             switch piece {

@@ -40,7 +40,7 @@ struct RewriteReader {
     }
 
     private func path(_ node: SettingsNode) -> [Rewrite.PathPiece] {
-        guard let pieces = context.pieces(node, "the path of \"rewrite\"") else { return [] }
+        guard let pieces = context.pieces(node, "the path of \"rewrite\"", sources: ["${path.NAME}"]) else { return [] }
         var path: [Rewrite.PathPiece] = []
         for (index, piece) in pieces.enumerated() {
             switch piece {

@@ -13,14 +13,7 @@ struct UpstreamFramingReader {
             return section.refuse("spool", "isn't used with \"framing: chunked\": remove one of them")
         }
         var settings = upstream.spool
-        settings.directory = standardFolder
-        if upstream.framing == .auto, !section.remaining.contains(where: { $0.key == "spool" }) {
-            // It is one of the keys that there are.
-            _ = section.take("spool")
-            // What it would be used for does without where there is no folder.
-            upstream.spool = settings
-            return
-        }
+        let isWritten = section.remaining.contains { $0.key == "spool" }
         let spool = section.part("spool")
         settings.memory = spool.size("memory", standard: Sourced(settings.memory), from: 0).value
         settings.disk = spool.size("disk", standard: Sourced(settings.disk), from: 0).value
@@ -30,8 +23,8 @@ struct UpstreamFramingReader {
             context.report(spool.position, "\"spool\" has neither memory nor disk: give one of them a size")
         }
         spool.finish()
-        // One that was not written is looked at too: it is where the bodies go.
-        if settings.disk > 0, !context.environment.lacksSecrets,
+        // One that was not written is looked at too: it is where the bodies go. What "auto" would use it for does without.
+        if upstream.framing != .auto || isWritten, settings.disk > 0, !context.environment.lacksSecrets,
             let reason = context.environment.folderFault(settings.directory)
         {
             context.report(
