@@ -98,6 +98,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     mutating func reset(sources: [[UInt8]]) {
         self.sources = sources
         gate.reset()
+        gate.assign(sources)
         received.reset()
         sent.reset()
         if !frames.isEmpty { frames.removeAll(keepingCapacity: true) }
@@ -313,11 +314,11 @@ extension EventMapper where Encoder: ~Copyable {
             }
         }
         if frames.isEmpty, !isObject { try checkRoot() }
-        // A new parent: what was seen of another one's members no longer counts.
+        // A new parent, or what leads to one: what was seen of another one's members no longer counts.
         for rule in map.rename.indices where received.isBelow(map.remove.count + rule) {
             renames.forget(rule)
         }
-        for (index, source) in nameSources.enumerated() where sent.isBelow(map.set.count + 2 * rules.count + index) {
+        for (index, source) in nameSources.enumerated() where sent.leads(to: map.set.count + 2 * rules.count + index) {
             gate.forgetName(rule: source.rule)
         }
         let isHidden = !isObject && hasNamedElements(file)
@@ -489,7 +490,8 @@ extension EventMapper where Encoder: ~Copyable {
         string = .passing
         captures = false
         for (index, source) in nameSources.enumerated() where sent.isHere(map.set.count + 2 * rules.count + index) {
-            gate.beginText(rule: source.rule)
+            if !captures { gate.beginText() }
+            gate.capture(rule: source.rule)
             captures = true
         }
         guard let file = fileHere() else {

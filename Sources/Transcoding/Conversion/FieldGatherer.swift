@@ -103,12 +103,18 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         isAwaiting = false
     }
 
+    /// Begins a body, for which these are the values of the request's head.
+    mutating func begin(sources: [[UInt8]]) { rules.gate.assign(sources) }
+
     var accounting: Accounting {
         var accounting = counts
         accounting.removed += fields.tree.removedCount + outlet.removedCount
         if isAwaiting { accounting.fields += 1 }
         return accounting
     }
+
+    /// Bytes that are held, beside the fields and the outlet's.
+    var heldCount: Int { rules.heldCount }
 
     var isFull: Bool { outlet.isFull || rules.gate.hold.isFull }
 

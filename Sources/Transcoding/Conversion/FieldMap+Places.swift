@@ -1,6 +1,6 @@
 internal import Octets
 
-// Where a field stands that rules are written about: only who explains a conversion asks.
+// Where a field stands that rules are written about, and what rules write there: asked when a plan is made, checked or explained.
 extension FieldMap {
     /// Where `rename` takes what stands at `path`, or below it: there types are declared for it.
     public func place(of path: FieldPath) -> FieldPath {
@@ -14,6 +14,32 @@ extension FieldMap {
             segments = segments.prefix(shared) + rename.to.segments[shared...] + segments.dropFirst(from.count)
         }
         return FieldPath(Array(segments))
+    }
+
+    /// What `set` writes at `path`, which has no wildcard: null where it is something else than a value, nil where no rule concerns it.
+    internal func assigned(at path: FieldPath) -> AssignedValue? {
+        guard !path.hasWildcard, let rule = set.last(where: { $0.path.overlaps(path) }) else { return nil }
+        return rule.value.value(at: path.segments[min(rule.path.segments.count, path.segments.count)...])
+    }
+}
+
+extension AssignedValue {
+    /// The value that those steps lead to; null where they lead to none.
+    fileprivate func value(at steps: ArraySlice<FieldPath.Segment>) -> AssignedValue {
+        guard let step = steps.first else { return self }
+        guard case .literal(.object(let members)) = self,
+            let member = members.last(where: { step.matches(key: Array($0.name.utf8).span) })
+        else { return .literal(.null) }
+        return AssignedValue.literal(member.value).value(at: steps.dropFirst())
+    }
+
+    /// The text that it is in a flat body; nil for what none is made of.
+    internal func text(_ sources: [[UInt8]]) -> [UInt8]? {
+        switch self {
+        case .source(let index): sources[index]
+        case .literal(.string(let text)), .literal(.number(let text)): Array(text.utf8)
+        case .literal: nil
+        }
     }
 }
 

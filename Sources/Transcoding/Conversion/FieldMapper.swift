@@ -48,9 +48,13 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
     /// Sends what `set` gives.
     mutating func begin(sources: [[UInt8]]) throws(ConversionError) {
         hasBegun = true
+        rules.gate.assign(sources)
         try assigned.send(sources, to: &encoder)
         rules.observer?.assigned()
     }
+
+    /// Bytes that are held, beside the encoder's.
+    var heldCount: Int { rules.heldCount }
 
     var isFull: Bool { encoder.isFull || rules.gate.hold.isFull }
 

@@ -11,10 +11,17 @@ internal struct FileGate {
     private var field = ByteStore()
     private var size = 0
     private var maxSize: Int?
-    /// For each rule, the text that its filename comes from, once that has been met.
+    /// For each rule, the text that its filename comes from, once that has been met, and where that stood: one of an array's elements
+    /// names files of that element.
     private var names: [[UInt8]]
-    private var hasName: [Bool]
-    private var capturing: Int?
+    private var isNamed: [Bool]
+    private var owners: [MappedName]
+    /// What `set` writes where filenames come from: it counts from a body's beginning, and nothing else does. Nil where it writes nothing.
+    private let assigned: [AssignedValue?]
+    private let hasAssigned: Bool
+    /// The rules whose filename the text at hand is, and what of it has come.
+    private var capturing: [Int] = []
+    private var captured: [UInt8] = []
     /// For each rule, the number behind that of the file it has named last.
     private var named: [Int]
     // The text that becomes a file.
@@ -34,14 +41,20 @@ internal struct FileGate {
         nameLimit = plan.limits.key
         filenames = plan.fieldDecoding.filenames
         names = Array(repeating: [], count: plan.files.count)
-        hasName = Array(repeating: false, count: plan.files.count)
+        isNamed = Array(repeating: false, count: plan.files.count)
+        owners = Array(repeating: MappedName(), count: plan.files.count)
+        let assigned = plan.files.map { rule in
+            if case .field(let path) = rule.filename { plan.map.assigned(at: path) } else { AssignedValue?.none }
+        }
+        hasAssigned = assigned.contains { $0 != nil }
+        self.assigned = assigned
         named = Array(repeating: 0, count: plan.files.count)
     }
 
     mutating func reset() {
         hold.reset()
-        capturing = nil
-        for index in hasName.indices { (hasName[index], named[index]) = (false, 0) }
+        if !capturing.isEmpty { capturing.removeAll() }
+        for index in isNamed.indices { (isNamed[index], named[index]) = (false, 0) }
     }
 
     // MARK: Files
@@ -140,7 +153,9 @@ internal struct FileGate {
     private func check(type: ByteStore, rule: Int?) throws(ConversionError) { try check(type: type.span, rule: rule) }
 
     /// Puts the filename and the media type that the rule gives into `head`, whose own type must be one that it takes.
-    func describe(_ head: inout PartHead, rule: Int?) throws(ConversionError) {
+    ///
+    /// - Parameter hasName: whether a text has come that may be this file's filename.
+    func describe(_ head: inout PartHead, rule: Int?, hasName: Bool) throws(ConversionError) {
         guard let rule else { return }
         try check(type: head.mediaType, rule: rule)
         // What the rule has taken it for is what it goes out as.
@@ -149,14 +164,16 @@ internal struct FileGate {
         case nil: break
         case .literal(let name): head.setFilename(Array(name.utf8).span)
         case .field(let path):
-            guard hasName[rule] else {
+            guard hasName, !names[rule].isEmpty else {
                 throw ConversionError(
                     .unrepresentable, code: "files_no_filename",
                     reason:
-                        "the file's name is to come from \"\(path)\", which must be a text that comes before the file",
+                        "the file's name is to come from \"\(path)\", which must be a text, not an empty one, that comes "
+                        + "before the file, in its element of an array",
                     field: field.span.lossyString(), setting: "files")
             }
             let name = names[rule]
+            try checkName(name.count)
             guard setFilename(name.span, of: &head) else {
                 throw Multipart.Fault.filenameEmpty.error(field: field.span.lossyString())
             }
@@ -164,8 +181,10 @@ internal struct FileGate {
         if let type = rules[rule].mediaType { head.setMediaType(Array(type.utf8).span) }
     }
 
-    /// Gives the file the name that came with it, as far as it is kept. Returns false where nothing would be left of it.
+    /// Gives the file the name that came with it, as far as it is kept. An empty one is none: most servers take a part with an empty
+    /// filename for no file. Returns false where nothing would be left of the name.
     func setFilename(_ name: Span<UInt8>, of head: inout PartHead) -> Bool {
+        guard !name.isEmpty else { return true }
         guard let range = filenames.range(in: name) else { return false }
         head.setFilename(name.extracting(range))
         return true
@@ -208,9 +227,9 @@ internal struct FileGate {
     }
 
     /// Puts what the text and the rule say of the file into `head`.
-    mutating func describeMade(_ head: inout PartHead) throws(ConversionError) {
+    mutating func describeMade(_ head: inout PartHead, hasName: Bool) throws(ConversionError) {
         if !text.mediaType.isEmpty { head.setMediaType(copying: text.mediaType) }
-        try describe(&head, rule: madeRule)
+        try describe(&head, rule: madeRule, hasName: hasName)
     }
 
     mutating func countMade() throws(ConversionError) { try count(text.decoded.count) }
@@ -269,35 +288,71 @@ internal struct FileGate {
         }
     }
 
-    /// Says that the text of that name begins.
-    mutating func beginText(_ name: borrowing MappedName) {
-        capturing = nil
-        for index in rules.indices {
-            if case .field(let path) = rules[index].filename, name.isAt(path) { beginText(rule: index) }
+    /// Begins a body, for which these are the values of the request's head.
+    mutating func assign(_ sources: [[UInt8]]) {
+        guard hasAssigned else { return }
+        for rule in rules.indices {
+            guard let text = assigned[rule]?.text(sources) else { continue }
+            (names[rule], isNamed[rule]) = (text, true)
         }
     }
 
-    mutating func beginText(rule: Int) {
-        capturing = rule
-        names[rule].removeAll(keepingCapacity: true)
-        hasName[rule] = true
+    /// Says that the text of that name begins.
+    mutating func beginText(_ name: borrowing MappedName) {
+        beginText()
+        for index in rules.indices {
+            guard case .field(let path) = rules[index].filename, name.isAt(path) else { continue }
+            capture(rule: index)
+            if path.hasWildcard { owners[index] = copy name }
+        }
+    }
+
+    /// Says that a text begins; `capture` follows for each rule whose filename it is.
+    mutating func beginText() {
+        capturing.removeAll(keepingCapacity: true)
+        captured.removeAll(keepingCapacity: true)
+    }
+
+    mutating func capture(rule: Int) {
+        guard assigned[rule] == nil else { return }
+        capturing.append(rule)
+        isNamed[rule] = false
     }
 
     mutating func text(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        guard let rule = capturing else { return }
-        guard names[rule].count + piece.count <= nameLimit else {
+        guard let first = capturing.first else { return }
+        guard captured.count + piece.count <= nameLimit else {
             var place: String?
-            if case .field(let path) = rules[rule].filename { place = path.description }
+            if case .field(let path) = rules[first].filename { place = path.description }
             throw .limit("key", of: nameLimit, what: "a filename", field: place)
         }
-        names[rule].append(contentsOf: piece)
+        captured.append(contentsOf: piece)
         guard isLast else { return }
-        capturing = nil
-        // Two files may take their names from one text.
-        for other in rules.indices where other != rule && rules[other].filename == rules[rule].filename {
-            names[other] = names[rule]
-            hasName[other] = true
+        for rule in capturing {
+            names[rule].removeAll(keepingCapacity: true)
+            names[rule].append(contentsOf: captured)
+            isNamed[rule] = true
         }
+        capturing.removeAll(keepingCapacity: true)
+    }
+
+    /// Whether a text has come from which the rule takes filenames.
+    func hasName(rule: Int) -> Bool { isNamed[rule] }
+
+    /// As above, for the file at that place, which must be in the same elements as the text, as far as the path of the text leads there.
+    func hasName(rule: Int?, at place: borrowing MappedName) -> Bool {
+        guard let rule, isNamed[rule], case .field(let path) = rules[rule].filename else { return false }
+        guard path.hasWildcard else { return true }
+        let owner = owners[rule]
+        for index in 0..<min(path.segments.count - 1, place.segmentCount) {
+            let step = path.segments[index]
+            if step == .any {
+                guard owner.segment(index).isEqual(to: place.segment(index)) else { return false }
+            } else if place.kind(index) != .key || !step.matches(key: place.segment(index)) {
+                return true
+            }
+        }
+        return true
     }
 
     /// Checks the length of the filename or the media type that the file at hand has in a text.
@@ -308,5 +363,7 @@ internal struct FileGate {
         }
     }
 
-    mutating func forgetName(rule: Int) { hasName[rule] = false }
+    mutating func forgetName(rule: Int) {
+        if assigned[rule] == nil { isNamed[rule] = false }
+    }
 }

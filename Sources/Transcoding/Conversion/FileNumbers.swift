@@ -24,6 +24,13 @@ internal struct FileNumbers: ~Copyable {
         places = Tree(limits: plan.limits)
     }
 
+    /// Counts by the rules of that library; nil: by ours.
+    init(library: Dialect?, limits: Limits) {
+        self.library = library
+        serverOverwrites = false
+        places = Tree(limits: limits)
+    }
+
     /// Bytes that are held.
     var count: Int { places.cost }
 

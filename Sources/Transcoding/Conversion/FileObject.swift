@@ -39,7 +39,8 @@ extension EventMapper where Encoder: ~Copyable {
         let made = try gate.make(from: piece, isLast: isLast)
         if made == .nothing { return }
         if made == .begins {
-            try gate.describeMade(&head)
+            let isNamed = gate.hasName(rule: gate.madeRule)
+            try gate.describeMade(&head, hasName: isNamed)
             if !gate.beginMadeHold(head) { try encoder.beginFile(head) }
         }
         try gate.countMade()

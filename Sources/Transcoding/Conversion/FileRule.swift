@@ -6,7 +6,8 @@ public struct FileRule: Hashable, Sendable {
     public enum Filename: Hashable, Sendable {
         /// Always this one.
         case literal(String)
-        /// The string at this path, which must come before the file.
+        /// The string at this path, which must come before the file, or is what `FieldMap.set` writes there. Where the path leads through
+        /// the elements of an array that the file is in, too, it is that of the file's own element.
         case field(FieldPath)
     }
 

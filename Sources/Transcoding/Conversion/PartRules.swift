@@ -39,12 +39,17 @@ internal struct PartRules: ~Copyable {
     /// Whether a file with a name that PHP doesn't take is left out.
     private let skipsMalformed: Bool
     private var names: NameMapper
+    /// Where filenames come from texts of the same elements of arrays.
+    private var elements: ElementNumbers?
     private var name = FieldName()
     private var rule: Int?
     /// Whether no file was chosen in the part at hand: what rules ask of files, and make of them, doesn't concern it.
     private var isUnchosen = false
     /// The path of the part, as the map has it.
     private(set) var mapped = MappedName()
+    /// As above, with the numbers of elements in the places of `[]`, where `elements` is there; and whether it has them.
+    private var placed = MappedName()
+    private var isPlaced = true
     /// The name of the part as the map or a rule spells it.
     private(set) var spelled = ByteStore()
     private(set) var naming = FileNaming.received
@@ -67,6 +72,7 @@ internal struct PartRules: ~Copyable {
         options = plan.fieldDecoding
         limits = plan.limits
         names = NameMapper(plan.map, observer: observer)
+        elements = ElementNumbers(plan, gate.nameSources.map(\.path))
         self.observer = observer
     }
 
@@ -74,6 +80,15 @@ internal struct PartRules: ~Copyable {
     mutating func reset() {
         names.reset()
         gate.reset()
+        elements?.removeAll()
+    }
+
+    /// Bytes that are held of names.
+    var heldCount: Int {
+        switch elements {
+        case nil: 0
+        case .some(let elements): elements.count
+        }
     }
 
     /// Whether the name was changed by the map.
@@ -95,7 +110,9 @@ internal struct PartRules: ~Copyable {
                 observer?.concerns("dialect: \(options.dialect.rawValue)")
                 return .dropped
             }
-            switch try names.apply(to: &mapped) {
+            let change = try names.apply(to: &mapped)
+            if elements != nil { place(part) }
+            switch change {
             case .removed: return .removed
             case .renamed: naming = .mapped
             case .unchanged: break
@@ -153,7 +170,21 @@ internal struct PartRules: ~Copyable {
     }
 
     /// Shows the text of the field at hand to the gate.
-    mutating func beginText() { gate.beginText(mapped) }
+    mutating func beginText() {
+        if elements == nil { return gate.beginText(mapped) }
+        if isPlaced { gate.beginText(placed) } else { gate.beginText() }
+    }
+
+    /// Finds out in which elements of arrays the part at hand is.
+    private mutating func place(_ part: borrowing PartHead) {
+        placed = mapped
+        isPlaced = elements?.assign(to: &placed, of: part) ?? false
+    }
+
+    /// Whether a text has come from which the file at hand takes its filename.
+    private func hasName(rule: Int?) -> Bool {
+        elements == nil ? gate.hasName(rule: rule, at: mapped) : isPlaced && gate.hasName(rule: rule, at: placed)
+    }
 
     /// Makes `head` that of a field under its new name.
     mutating func rename(_ part: borrowing PartHead) { head.copy(part, named: spelled) }
@@ -169,7 +200,9 @@ internal struct PartRules: ~Copyable {
         try nameByRule()
         head.copy(part, named: spelled)
         head.hasGivenName = naming == .given
-        if !isUnchosen { try gate.describe(&head, rule: rule) }
+        guard !isUnchosen else { return }
+        let isNamed = hasName(rule: rule)
+        try gate.describe(&head, rule: rule, hasName: isNamed)
     }
 
     /// Takes a piece of the text that becomes a file. When the file begins, `head` is that of it.
@@ -180,7 +213,8 @@ internal struct PartRules: ~Copyable {
             head.setName(copying: spelled)
             head.isFile = true
             head.hasGivenName = naming == .given
-            try gate.describeMade(&head)
+            let isNamed = hasName(rule: gate.madeRule)
+            try gate.describeMade(&head, hasName: isNamed)
         }
         if made != .nothing { try gate.countMade() }
         return made

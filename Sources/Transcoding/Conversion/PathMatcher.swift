@@ -40,6 +40,9 @@ internal struct PathMatcher {
     /// Whether the path leads to the value at hand.
     func isHere(_ path: Int) -> Bool { paths[path].segments.count == depth && bit(path, row: depth) }
 
+    /// Whether the path leads through the value at hand, to what is in it.
+    func leads(to path: Int) -> Bool { paths[path].segments.count > depth && bit(path, row: depth) }
+
     /// Whether the path leads to a child of the value at hand.
     func isBelow(_ path: Int) -> Bool { paths[path].segments.count == depth + 1 && bit(path, row: depth) }
 

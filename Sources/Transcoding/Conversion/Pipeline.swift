@@ -242,7 +242,7 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
     var contentType: [UInt8] { mapper.encoder.contentType }
     var accounting: Accounting { mapper.accounting }
     var heldCount: Int { decoder.heldCount + mapper.encoder.heldCount }
-    var allocatedCount: Int { decoder.allocatedCount + mapper.encoder.allocatedCount }
+    var allocatedCount: Int { decoder.allocatedCount + mapper.encoder.allocatedCount + mapper.heldCount }
     var filenameGrowth: Int { mapper.encoder.filenameGrowth }
     var hold: FileHold {
         _read { yield mapper.hold }
@@ -279,6 +279,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
         self.makeOutlet = makeOutlet
         gatherer = FieldGatherer(makeOutlet(), plan: plan, input: input, observer: observer)
         splicer = JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits)
+        gatherer.begin(sources: sources)
     }
 
     mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
@@ -309,6 +310,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
         isSending = false
         try decoder.restart(contentType: contentType, limits: plan.limits)
         gatherer.reset()
+        gatherer.begin(sources: sources)
         gatherer.outlet.restart()
     }
 
@@ -321,6 +323,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
     var heldCount: Int { decoder.heldCount + gatherer.fields.tree.cost + gatherer.outlet.heldCount }
     var allocatedCount: Int {
         decoder.allocatedCount + gatherer.fields.tree.allocatedCount + gatherer.outlet.allocatedCount
+            + gatherer.heldCount
     }
     var filenameGrowth: Int { gatherer.outlet.filenameGrowth }
     var isWritingDocument: Bool { isSending }
@@ -368,6 +371,7 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         tree.observer = observer
         splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
         mapper = EventMapper(makeEncoder(), plan: plan, map: FieldMap(), observer: observer)
+        mapper.reset(sources: sources)
     }
 
     mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
@@ -391,7 +395,7 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         self.sources = sources
         isWriting = false
         tree.removeAll()
-        mapper.reset(sources: [])
+        mapper.reset(sources: sources)
         mapper.encoder.restart()
         try decoder.restart(contentType: contentType, limits: plan.limits)
     }
@@ -417,6 +421,7 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
     mutating func countRest() -> Int? {
         guard isWriting, !tree.isObserved else { return nil }
         var counter = EventMapper(makeEncoder(), plan: plan, map: FieldMap())
+        counter.reset(sources: sources)
         guard let count = TreeWalk.count(&tree, into: &counter, order: plan.treeOrder) else { return nil }
         return max(0, count - mapper.encoder.output.count)
     }
