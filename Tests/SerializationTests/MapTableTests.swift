@@ -348,6 +348,10 @@ struct MapTableTests {
     @Test("types on fields: wildcards, the first rule decides, absent stays absent", arguments: typed)
     func typedField(_ row: PipelineRow) { row.check() }
 
+    private static func file(_ place: String, named name: String? = nil) -> FileRule {
+        FileRule(path: path(place), policy: .base64, filename: name.map { .field(path($0)) })
+    }
+
     static let faults: [(String, @Sendable (inout ConversionPlan) -> Void)] = [
         ("plan_wildcard a[*].x", { $0.map = set(("a[*].x", .literal(.null))) }),
         ("plan_wildcard a[*]", { $0.map = rename(("a.*", "b")) }),
@@ -369,6 +373,24 @@ struct MapTableTests {
                 $0.map = rename(("a", "b")); $0.types = [TypeRule(path: path("a"), type: .integer)]
             }
         ),
+        // What the map takes away stands nowhere behind it.
+        ("plan_types a.b", { ($0.map, $0.types) = (remove("a"), [TypeRule(path: path("a.b"), type: .integer)]) }),
+        ("plan_types a[*]", { ($0.map, $0.types) = (rename(("a", "b")), [TypeRule(path: path("a[*]"), type: .json)]) }),
+        (
+            "plan_types a[0].b",
+            { ($0.map, $0.types) = (remove("a[*].b"), [TypeRule(path: path("a[0].b"), type: .date)]) }
+        ),
+        ("plan_parts m", { ($0.output, $0.map, $0.jsonParts) = (.form, rename(("m", "n")), [path("m")]) }),
+        ("plan_files p", { ($0.output, $0.map, $0.files) = (.multipart, rename(("p", "f")), [file("p")]) }),
+        ("plan_files t", { ($0.output, $0.map, $0.files) = (.multipart, remove("t"), [file("f", named: "t")]) }),
+        ("plan_files t", { ($0.output, $0.map, $0.files) = (.multipart, rename(("t", "u")), [file("f", named: "t")]) }),
+        (
+            "plan_rename w.x",
+            {
+                $0.map = rename(("w.x", "x")); $0.map.remove = [path("w")]
+            }
+        ),
+        ("plan_rename x.a", { $0.map = rename(("x", "y"), ("x.a", "a")) }),
         ("plan_xml_name -", { ($0.output, $0.xmlEncoding.rootName) = (.xml, "1x") }),
         ("plan_xml_name -", { ($0.output, $0.xmlEncoding.itemName) = (.xml, "a b") }),
         ("plan_xml_name -", { ($0.output, $0.xmlEncoding.itemName) = (.xml, "") }),
@@ -431,6 +453,31 @@ struct MapTableTests {
                 $0.map = rename(("a", "b"))
                 $0.map.set = [.init(path: path("a"), value: .literal(.string("1")))]
                 $0.types = [TypeRule(path: path("a"), type: .integer), TypeRule(path: path("b"), type: .integer)]
+            },
+            plan(.json, .json) {
+                $0.map = remove("a", "c.d")
+                $0.map.set = [.init(path: path("a.b"), value: .literal(.string("1")))]
+                $0.types = [TypeRule(path: path("a.b"), type: .integer), TypeRule(path: path("c"), type: .object)]
+            },
+            plan(.json, .json) {
+                $0.map = rename(("a", "w.x"), ("w.x", "b"))
+                $0.map.remove = [path("w")]
+            },
+            // The second element becomes the first one.
+            plan(.json, .json) {
+                $0.map = remove("a[0]")
+                $0.types = [TypeRule(path: path("a[0]"), type: .integer)]
+            },
+            // What `set` writes gives the filename, and where fields are gathered what `remove` takes.
+            plan(.json, .multipart) {
+                $0.map = remove("t")
+                $0.map.set = [.init(path: path("t"), value: .literal(.string("x")))]
+                $0.files = [Self.file("f", named: "t")]
+            },
+            plan(.multipart, .multipart) {
+                $0.map = remove("t")
+                $0.files = [FileRule(path: path("f"), policy: .stream, filename: .field(path("t")))]
+                $0.rewritesNames = true
             },
             // A field that stands alone in it can take its place where names are all there is.
             plan(.form, .form) { $0.map = rename(("a.b", "a")) },

@@ -48,13 +48,32 @@ extension ConversionPlan {
                     setting: "map.rename")
             }
         }
-        for rule in types {
-            guard let rename = map.rename.last(where: { $0.from == rule.path && $0.to != rule.path }),
-                !map.puts(at: rule.path)
-            else { continue }
+        for (index, rename) in map.rename.enumerated() {
+            guard let taken = map.taking(rename.from, before: index) else { continue }
             report(
-                "types", "types are declared of the names behind the map, which has made this one \"\(rename.to)\"",
-                rule.path, setting: "fields")
+                "rename", "a rename finds what the rules before it leave, and the map \(taken)", rename.from,
+                setting: "map.rename")
+        }
+        for rule in types {
+            guard let taken = map.taking(rule.path) else { continue }
+            report(
+                "types", "types are declared of the names behind the map, which \(taken)", rule.path, setting: "fields")
+        }
+        for path in jsonParts {
+            guard let taken = map.taking(path) else { continue }
+            report("parts", "parts are named as they are behind the map, which \(taken)", path, setting: "parts")
+        }
+        for rule in files {
+            // Of pictures that the map takes away a note tells.
+            if rule.image == nil, let taken = map.taking(rule.path) {
+                report(
+                    "files", "files are named as they are behind the map, which \(taken)", rule.path, setting: "files")
+            }
+            guard case .field(let path) = rule.filename, let taken = map.taking(path) else { continue }
+            // Where fields are gathered, what the map removes has given its text before.
+            if map.place(of: path) == path, inputs.contains(where: { $0.isFlat && !streams(from: $0) }) { continue }
+            report(
+                "files", "the filename comes from a field behind the map, which \(taken)", path, setting: "files")
         }
         if output == .xml, xmlEncoding.convention == .attributes {
             for (name, setting) in xmlEncoding.inventedNames where !xmlEncoding.isName(Array(name.utf8).span) {
@@ -218,9 +237,18 @@ extension ConversionPlan {
 }
 
 extension FieldMap {
-    /// Whether a rule may put something at the path, above or below.
-    fileprivate func puts(at path: FieldPath) -> Bool {
-        rename.contains { $0.to.overlaps(path) } || (set + append).contains { $0.path.overlaps(path) }
+    /// How the map takes away whatever comes at the path, so that nothing stands there behind it; nil where something may.
+    ///
+    /// - Parameter before: the rename by which the path is meant; nil: what the whole map leaves.
+    fileprivate func taking(_ path: FieldPath, before last: Int? = nil) -> String? {
+        let renames = rename[..<(last ?? rename.count)]
+        let puts = renames.map(\.to) + (last == nil ? (set + append).map(\.path) : [])
+        if puts.contains(where: { $0.overlaps(path) }) { return nil }
+        // Where one of an array's elements is taken, the next one has its number.
+        func takes(_ taken: FieldPath) -> Bool { !taken.segments.isEmpty && !taken.hasIndex && taken.covers(path) }
+        if remove.contains(where: takes) { return "removes this one" }
+        guard renames.contains(where: { takes($0.from) && $0.from != $0.to }) else { return nil }
+        return "has made this one \"\(place(of: path))\""
     }
 }
 
