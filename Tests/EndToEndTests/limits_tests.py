@@ -29,6 +29,29 @@ def raise_descriptor_limit(wanted):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
 
 
+class LongQueryTests(ProxyTestCase):
+    """Queries that become much more than they are."""
+
+    settings = """
+limits: { request_line: 190KiB, head: 192KiB }
+defaults: { limits: { fields: 100000, parts: 100000, tree: 64MiB, field: 64KiB } }
+"""
+    routes = """
+  - { name: parts, match: /parts, upstream: app, request: query -> multipart }
+  - { name: json, match: /json, upstream: app, request: query -> json }
+"""
+
+    def test_one_that_fills_the_buffer_goes_on_behind_it(self):
+        for count in (1, 30_000, 65_000, 94_000):
+            self.upstream.reset()
+            self.assertEqual(self.send("GET", "/parts?" + "a&" * count).status, 200)
+            self.assertEqual(self.upstream.one().body.count(b'name="a"'), count)
+
+    def test_a_document_of_one(self):
+        self.assertEqual(self.send("GET", "/json?" + "a[]&" * 45_000).status, 200)
+        self.assertEqual(self.upstream.one().json, {"a": [""] * 45_000})
+
+
 class SlowClientTests(ProxyTestCase):
     settings = """
 timeouts: { header: 3s, write: 1s }

@@ -627,6 +627,60 @@ import Transcoding
         }
     }
 
+    /// What the query of such a request becomes.
+    private func output(ofQuery query: String, by plan: ConversionPlan, streams: Bool) throws -> Front {
+        let rig = try Rig(plan)
+        var limits = WireLimits()
+        limits.requestLine = 128 * 1024
+        limits.head = 192 * 1024
+        let head = try requestHead("GET", "/?" + query, limits: limits)
+        var transcoder = RequestTranscoder()
+        let isBegun = try transcoder.begin(
+            head, by: rig.rule, of: rig.route, framing: .none, sources: [], conversions: rig.conversions,
+            coders: rig.coders, requestLine: limits.requestLine)
+        #expect(isBegun)
+        try transcoder.feedQuery(of: head)
+        var front = Front(streams: streams)
+        if streams { front.announce(&transcoder) }
+        try front.finish(&transcoder)
+        return front
+    }
+
+    @Test("a query that becomes more than is buffered goes on behind it", arguments: -3...3, [true, false])
+    func longQuery(_ more: Int, _ streams: Bool) throws {
+        var plan = ConversionPlan(inputs: [.form], output: .multipart)
+        plan.readsQuery = true
+        plan.limits.fields = 100_000
+        plan.limits.parts = 100_000
+        func count(_ query: String) throws -> Int {
+            try plan.convert(Array(query.utf8), contentType: BodyEncoding.form.mediaType).body.count
+        }
+        let part = try count("a=&a=") - count("a=")
+        let bound = RequestTranscoder.bufferLimit(ofBody: 0)
+        let before = bound / part - 1
+        // So many bytes of output stand before the part `b`.
+        let value = String(repeating: "v", count: bound + more - before * part)
+        let query =
+            "a=\(value)" + String(repeating: "&a=", count: before - 1) + "&b=2"
+            + String(repeating: "&a=", count: 10_000)
+        let front = try output(ofQuery: query, by: plan, streams: streams)
+        #expect(try front.output.count == count(query))
+        if case .length(let length)? = front.framing { #expect(length == front.output.count + front.padding.count) }
+    }
+
+    @Test(
+        "a picture in a query waits to be made, wherever it stands",
+        arguments: ["p=QUJD&b=1", "b=1&p=QUJD", "p=QUJD"])
+    func pictureInQuery(_ query: String) throws {
+        var plan = ConversionPlan(inputs: [.form], output: .multipart)
+        plan.readsQuery = true
+        var rule = FileRule(path: FieldPath([.key(Array("p".utf8))]), policy: .base64)
+        rule.image = ImageRule()
+        plan.files = [rule]
+        let text = String(decoding: try output(ofQuery: query, by: plan, streams: false).output, as: UTF8.self)
+        #expect(text.contains("\r\n\r\nCBA\r\n") && text.contains("name=\"b\"") == query.contains("b="))
+    }
+
     @Test("a body becomes a query, as long as a request line can carry it", arguments: [-1, 0, 1])
     func writesQuery(_ more: Int) throws {
         var plan = ConversionPlan(inputs: [.json], output: .form)

@@ -4,7 +4,8 @@ import Testing
 
 /// The head of a request for the tables, read by the real parser. Bad escapes come through for the table to judge.
 func requestHead(
-    _ method: String, _ target: String, host: String = "shop.example", fields: [(String, String)] = []
+    _ method: String, _ target: String, host: String = "shop.example", fields: [(String, String)] = [],
+    limits: WireLimits = WireLimits()
 ) throws -> MessageHead {
     var text = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"
     for (name, value) in fields { text += "\(name): \(value)\r\n" }
@@ -12,7 +13,7 @@ func requestHead(
     var head = MessageHead()
     var rules = RequestRules()
     rules.refusesBadPercent = false
-    var parser = RequestParser(rules: rules)
+    var parser = RequestParser(limits: limits, rules: rules)
     let count = try parser.parse(bytes.span, into: &head)
     #expect(count == bytes.count)
     return head

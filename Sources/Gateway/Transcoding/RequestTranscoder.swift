@@ -6,9 +6,10 @@ package import Transcoding
 /// Re-encodes the body of one request: undoes its content codings, converts it, and says how what comes out is framed.
 ///
 /// It has no I/O. A caller asks `Route.converts`, and calls `begin`, `feed` with each piece of the body as it comes, or `feedQuery`
-/// once, and `finish` until that says `done`. In between it takes output (`swapOutput`) whenever it likes, and has to where a call
-/// says `full`; where one says `tick`, it calls `beginSlice` and goes on in the next tick of its loop, so that other bodies are
-/// served in between. Whatever way the body is cut and the output is taken, the bytes are the same.
+/// once, and `finish`, which goes on with what is left of a query, until that says `done`. In between it takes output
+/// (`swapOutput`) whenever it likes, and has to where a call says `full`; where one says `tick`, it calls `beginSlice` and goes on
+/// in the next tick of its loop, so that other bodies are served in between. Whatever way the body is cut and the output is taken,
+/// the bytes are the same.
 ///
 /// The length of the output is exact where the caller waits for the end: `wholeCount`. A caller that gives output away before says
 /// so by `beginStreaming` and gets the framing that can be announced: a length where the body has one and a bound can be told, of
@@ -61,7 +62,7 @@ package struct RequestTranscoder: ~Copyable {
 
     /// Undoes the body's codings; nil when it has none.
     private var decoder: ContentDecoder?
-    /// What was decoded and is not converted yet. While bytes are here the decoder gets no input.
+    /// What was decoded, or stands in the query, and is not converted yet. While bytes are here the decoder gets no input.
     private var decoded = OutputBuffer()
     /// Bytes that may still be decoded in this slice.
     private var decodedLeft = 0
@@ -124,7 +125,7 @@ package struct RequestTranscoder: ~Copyable {
         length =
             switch framing {
             case .length(let count): count
-            case .none: 0
+            case .none: readsQuery ? head.query?.count ?? 0 : 0
             case .chunked, .untilClose: nil
             }
         if writesQuery {
@@ -132,7 +133,7 @@ package struct RequestTranscoder: ~Copyable {
             queryRoom = requestLine - head.target.count
         }
         if !readsQuery, head.contains(.contentEncoding) { try undoCodings(of: head, route, framing, coders) }
-        setHighWatermark(readsQuery ? Self.queryOutput : Self.bufferLimit(ofBody: length))
+        setHighWatermark(Self.bufferLimit(ofBody: length))
         return true
     }
 
@@ -214,19 +215,9 @@ package struct RequestTranscoder: ~Copyable {
         guard input.count <= codedLimit - codedCount else { throw .bodyTooLarge(codedLimit) }
         defer { codedCount += step.consumed }
         while true {
-            if !decoded.isEmpty {
-                do throws(ConversionError) {
-                    let used = try conversion.feed(decoded.span)
-                    decoded.drop(used)
-                    decodedLeft -= used
-                } catch {
-                    throw .conversion(error, accepted: [])
-                }
-                try checkLength(conversion, passing: 0)
-                guard decoded.isEmpty, !conversion.isFull else {
-                    step.outcome = try full(conversion)
-                    return step
-                }
+            if !decoded.isEmpty, try !convertDecoded(by: conversion) {
+                step.outcome = try full(conversion)
+                return step
             }
             guard step.consumed < input.count || decoder.hasMore else { return step }
             guard decodedLeft > 0 else {
@@ -241,6 +232,19 @@ package struct RequestTranscoder: ~Copyable {
         }
     }
 
+    /// Converts what waits in `decoded`. Returns false where the conversion takes no more before its output was taken.
+    private mutating func convertDecoded(by conversion: Conversion) throws(Refusal) -> Bool {
+        do throws(ConversionError) {
+            let used = try conversion.feed(decoded.span)
+            decoded.drop(used)
+            decodedLeft -= used
+        } catch {
+            throw .conversion(error, accepted: [])
+        }
+        try checkLength(conversion, passing: 0)
+        return decoded.isEmpty && !conversion.isFull
+    }
+
     /// The body is whole: brings its conversion to its end. Says `done` when all of the output is there.
     package mutating func finish() throws(Refusal) -> Outcome {
         guard let conversion, !isWhole else { return .done }
@@ -248,6 +252,7 @@ package struct RequestTranscoder: ~Copyable {
             let step = try feedCoded(Span(), to: conversion)
             if case .done = step.outcome { try endCodings() } else { return step.outcome }
         }
+        if !decoded.isEmpty, try !convertDecoded(by: conversion) { return try full(conversion) }
         do throws(ConversionError) {
             isWhole = try conversion.finish()
         } catch {
@@ -292,17 +297,14 @@ package struct RequestTranscoder: ~Copyable {
     // `query -> json` and `json -> query`, for upstreams that take their parameters at the other place than their clients
     // send them.
 
-    /// Bytes that a query may become before its conversion is whole. A request line is bounded (16 KiB) and its fields are
-    /// (`limits.fields`), so this is never reached; it only says that a query is converted in one go.
-    private static let queryOutput = 4 * 1024 * 1024
-
     private static let formType = Array(BodyEncoding.form.mediaType.utf8)
 
-    /// Takes the query of `head` as if it were a body that has come whole.
+    /// Takes the query of `head` as if it were a body that has come whole. What the conversion takes no more of, since its output is
+    /// full or a picture is awaited, is kept for `finish`: a request line bounds it.
     package mutating func feedQuery(of head: borrowing MessageHead) throws(Refusal) {
         guard let query = head.query else { return }
         let step = try feed(query)
-        precondition(step.consumed == query.count, "a query filled more than its bounds allow")
+        if step.consumed < query.count { decoded.append(query.extracting(step.consumed..<query.count)) }
     }
 
     /// Takes the converted body for the query that the upstream gets.
@@ -343,7 +345,7 @@ package struct RequestTranscoder: ~Copyable {
         takenCount += buffer.count
     }
 
-    /// Drops the output: it is wanted no more.
+    /// Drops the output: it is wanted no more, nor counted.
     package func dropOutput() { conversion?.withOutput { $0.removeAll() } }
 
     /// Bytes of output that wait to be taken: after `done`, when none were taken before, the length of all of it.

@@ -86,7 +86,10 @@ extension Exchange {
             guard let verification else { throw misfit }
             verification.misfit = misfit
         }
-        if requestTranscoder.readsQuery { try requestTranscoder.feedQuery(of: request) }
+        if requestTranscoder.readsQuery {
+            try requestTranscoder.feedQuery(of: request)
+            if requestTranscoder.needsMemory { try payForRequest() }
+        }
         var plan = ExchangeMachine.Plan()
         plan.hasContent = hasContent
         plan.isConverted = requestTranscoder.isBegun
