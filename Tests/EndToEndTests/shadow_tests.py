@@ -575,6 +575,8 @@ class ComparedTests(ShadowTestCase):
 class TriedTests(ShadowTestCase):
     """`shadow: convert`: requests go on as they came, and what their conversion would refuse is counted."""
 
+    settings = "limits: { request_line: 100KiB, field_line: 100KiB, head: 128KiB, header_fields: 1000 }\ndefaults: { limits: { field: 100KiB } }\n"
+
     routes = """
   - { name: tried, match: /tried, upstream: app, request: form -> json, shadow: convert }
   - { name: beside, match: /beside, upstream: app, shadow: { convert: "json -> form", buffer: 1KiB } }
@@ -586,6 +588,9 @@ class TriedTests(ShadowTestCase):
     shadow: convert
   - { name: passing, match: /passing, upstream: app, request: form -> json, on_other_type: pass, shadow: convert }
   - { name: large, match: /large, upstream: app, request: form -> json, shadow: { convert: request, buffer: 1MiB } }
+  - { name: growing, match: /growing, upstream: app, shadow: { convert: "json -> form" } }
+  - { name: query, match: /query, upstream: app, shadow: { convert: "json -> query" } }
+  - { name: asked, match: "/asked", upstream: app, shadow: { convert: "query -> json" } }
 """
 
     def passes(self, path, body, media_type=FORM, fields=()):
@@ -608,6 +613,18 @@ class TriedTests(ShadowTestCase):
         self.passes("/tried", b"a=1", fields=("Content-Encoding: gzip",))
         self.conversions(1, "coding_malformed", "tried")
         self.assertIn("route tried: a request would be refused with 400 form_invalid_utf8", self.recast.error_text())
+
+    def test_what_grows_too_much_and_what_no_target_can_carry(self):
+        self.passes("/growing", b'{"%s":[%s]}' % (b"n" * 900, b",".join([b"1"] * 25_000)), JSON)
+        self.conversions(1, "limit_ratio", "growing")
+        # The target has what the settings give it, which is more than the usual.
+        self.passes("/query", b'{"a":"%s"}' % (b"v" * 40_000), JSON)
+        self.conversions(1, "converted", "query")
+
+    def test_heads_that_the_settings_let_pass(self):
+        fields = [f"X-{n}: {n}" for n in range(600)] + ["X-Long: " + "v" * 70_000]
+        self.assertEqual(self.send("GET", "/asked?a=" + "v" * 20_000, fields=fields).status, 200)
+        self.conversions(1, "converted", "asked")
 
     def test_requests_without_content_have_nothing_to_convert(self):
         self.assertEqual(self.send("GET", "/tried").status, 200)

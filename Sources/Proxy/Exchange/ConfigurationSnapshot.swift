@@ -45,6 +45,7 @@ final class ConfigurationSnapshot {
         rateLimiters = settings.routes.map { route in
             route.options.rateLimit.map { rates.limiter(of: route.name, $0) }
         }
+        let requestLine = admission.head.requestLine
         shadows = settings.routes.map { route in
             guard let shadow = route.shadow else { return nil }
             let target = shadow.options.upstream.map { index in
@@ -54,7 +55,7 @@ final class ConfigurationSnapshot {
                         ? ForwardingLines.host(of: route, for: settings.upstreams[index]) : [],
                     resolver: pools[index].resolver)
             }
-            return ShadowSender(route, target: target, services: copies)
+            return ShadowSender(route, target: target, services: copies, requestLine: requestLine)
         }
         conversions = settings.routes.map { $0.conversion.map { ConversionPool($0.plan) } }
         responseConversions = settings.routes.map { route in

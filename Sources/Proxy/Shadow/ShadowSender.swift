@@ -70,6 +70,7 @@ final class ShadowSender: TickTask {
     private let ratio: TraceRatio
     private let trial: Route?
     private let conversions: ConversionPool?
+    private let requestLine: Int
 
     private var random = TraceIDGenerator()
     /// Copies whose requests are over.
@@ -102,7 +103,8 @@ final class ShadowSender: TickTask {
     var memory: MemoryAllowance { services.memory }
     private var counters: ShadowCounters { services.counters }
 
-    init?(_ route: Route, target: Target?, services: ShadowServices) {
+    /// - Parameter requestLine: how long a client's request line may be.
+    init?(_ route: Route, target: Target?, services: ShadowServices, requestLine: Int) {
         guard let shadow = route.shadow else { return nil }
         self.route = route
         options = shadow.options
@@ -111,6 +113,7 @@ final class ShadowSender: TickTask {
         conversions = shadow.trial?.conversion.map { ConversionPool($0.plan) }
         self.target = target
         self.services = services
+        self.requestLine = requestLine
     }
 
     // MARK: Copies
@@ -212,7 +215,7 @@ final class ShadowSender: TickTask {
         if let trial, let conversions {
             let trial = ShadowTrial(
                 trial, content: content, hasContent: !copy.framing.isEmpty, conversions: conversions,
-                coders: services.coders)
+                coders: services.coders, requestLine: requestLine)
             if !trial.pay(from: memory) {
                 counters.count(conversion: ShadowDrop.memory.rawValue, of: route.name)
             } else if let result = trial.begin(headBytes, sources: copy.sources) {

@@ -19,21 +19,27 @@ final class ShadowTrial {
     private var head = MessageHead()
     private var content: OutputBuffer
     private let hasContent: Bool
+    /// How long a client's request line may be.
+    private let requestLine: Int
+    /// Takes the output, of which only the length matters.
+    private var output = OutputBuffer()
     private var isBegun = false
     private var charge = CopyCharge()
 
     /// - Parameters:
     ///   - route: one that converts.
     ///   - content: as it came, with its content codings.
+    ///   - requestLine: how long a client's request line may be.
     init(
         _ route: Route, content: consuming OutputBuffer, hasContent: Bool, conversions: ConversionPool,
-        coders: CoderPool
+        coders: CoderPool, requestLine: Int
     ) {
         self.route = route
         self.content = content
         self.hasContent = hasContent
         self.conversions = conversions
         self.coders = coders
+        self.requestLine = requestLine
     }
 
     /// Pays for the content. Returns false where copies have all the memory that they may have.
@@ -52,7 +58,7 @@ final class ShadowTrial {
                 try transcoder.begin(
                     head, by: rule, of: route, framing: hasContent ? .length(content.count) : .none,
                     sources: try sources.get(), conversions: conversions, coders: coders,
-                    requestLine: WireLimits().requestLine)
+                    requestLine: requestLine)
             else { return .passed }
             isBegun = true
             if transcoder.readsQuery { try transcoder.feedQuery(of: head) }
@@ -63,12 +69,12 @@ final class ShadowTrial {
     }
 
     private func parse(_ bytes: Span<UInt8>) throws(Refusal) {
-        // Rules may have made it longer than a client's may be.
+        // It is here already, and rules may have made it longer than a client's may be.
         var limits = WireLimits()
-        limits.head = 256 * 1024
-        limits.fieldLine = 64 * 1024
-        limits.fieldCount = 400
-        limits.requestLine = 64 * 1024
+        limits.head = bytes.count
+        limits.fieldLine = bytes.count
+        limits.fieldCount = bytes.count
+        limits.requestLine = bytes.count
         // The settings' own have let it pass.
         var rules = RequestRules()
         rules.refusesBadPercent = false
@@ -106,7 +112,11 @@ final class ShadowTrial {
 
     /// Makes room for what follows. Returns whether that is done in another tick.
     private func goesOn(_ outcome: RequestTranscoder.Outcome) throws(Refusal) -> Bool {
-        transcoder.dropOutput()
+        // What was taken counts for `limits.ratio`. A query is whole or nothing.
+        if !transcoder.writesQuery {
+            transcoder.swapOutput(&output)
+            output.removeAll()
+        }
         switch outcome {
         case .done, .full: return false
         case .tick: return true
