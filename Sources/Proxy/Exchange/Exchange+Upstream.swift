@@ -503,6 +503,8 @@ struct RetryBuffer {
 
     /// Whether more was sent than may be kept.
     var isCut = false
+    /// Whether there is something to drop. What is to be sent to another connection is there and not kept again.
+    var isUsed: Bool { isKept || isCut || !bytes.isEmpty }
     /// Whether the status of the response may be a reason to send the request again.
     var heedsStatus = false
 }

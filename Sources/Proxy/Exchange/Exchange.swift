@@ -167,7 +167,7 @@ final class Exchange {
         passesTrailers = false
         if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
         hasHeaderLines = false
-        if retryBuffer.isKept || retryBuffer.isCut { dropRetryBuffer() }
+        if retryBuffer.isUsed { dropRetryBuffer() }
         retryBuffer.heedsStatus = false
         passesContent = false
         if upstream != nil { upstream = nil }
@@ -232,7 +232,7 @@ final class Exchange {
             case .connect: try connect(framing: request.framing)
             case .finishRequest: try finishRequest()
             case .releaseOutput: releaseOutput()
-            case .dropRetryBuffer: if retryBuffer.isKept || retryBuffer.isCut { dropRetryBuffer() }
+            case .dropRetryBuffer: if retryBuffer.isUsed { dropRetryBuffer() }
             case .releaseRequest: if spool != nil || requestCharge.bytes > 0 { releaseRequest() }
             case .startResponseTimer: upstream?.expectResponse(within: times.firstByte)
             case .startContentTimer: expectContent()

@@ -130,6 +130,12 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         schedule()
     }
 
+    /// In the order in which they were noted.
+    private func sendHeads() {
+        if heads.count > 1 { heads.reverse() }
+        while let side = heads.popLast() { side.sendHead(hasContent: true) }
+    }
+
     /// Says that a side got something: its exchange is told when all that was read has been looked at. What a side had kept of a
     /// response when the connection was closed it looks at by itself.
     func noteTouched(_ side: HTTP2Upstream) { if phase != .closed { touched.append(side) } }
@@ -192,7 +198,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     func tickEnded() {
         isScheduled = false
         guard phase != .closed else { return }
-        while let side = heads.popLast() { side.sendHead(hasContent: true) }
+        sendHeads()
         if !stream.isAboveHighWatermark { write() }
         settleTouched()
         if session.isOver { return session.failure == nil ? close() : fail() }
@@ -306,7 +312,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         session.closeStreams()
         settleTouched()
         // Nobody has seen these.
-        while let side = heads.popLast() { side.sendHead(hasContent: true) }
+        sendHeads()
         free.removeAll()
         stream.flush()
         stream.close()
