@@ -144,6 +144,63 @@ struct MapTableTests {
         if row.map.rename.isEmpty || row.map.rename.count > 1 { #expect(convert(plan, row.input) == row.expected) }
     }
 
+    static let attributes: [PipelineRow] = {
+        func row(
+            _ input: String, _ expected: String, from: BodyEncoding = .json, _ map: FieldMap,
+            _ change: @escaping @Sendable (inout ConversionPlan) -> Void = { _ in }
+        ) -> PipelineRow {
+            PipelineRow(from, .xml, input, expected) {
+                $0.map = map
+                $0.xmlEncoding.declaration = false
+                change(&$0)
+            }
+        }
+        let wrap: @Sendable (inout ConversionPlan) -> Void = {
+            ($0.xmlEncoding.root, $0.xmlEncoding.rootName) = (.wrap, "Get")
+        }
+        let namespace = set(("@xmlns", .literal(.string("urn:m"))))
+        var envelope = rename(("item", "s:Envelope.s:Body.m:Get.m:Item"))
+        envelope.set = [
+            .init(path: path("s:Envelope.@xmlns:s"), value: .literal(.string("urn:s"))),
+            .init(path: path("s:Envelope.s:Body.m:Get.@xmlns:m"), value: .literal(.string("urn:m"))),
+        ]
+        var appended = FieldMap()
+        appended.append = [.init(path: path("l"), value: .literal(.string("x")))]
+        let many = (0..<40).map { "\"k\($0)\":1" }.joined(separator: ",")
+        let elements = (0..<40).map { "<k\($0)>1</k\($0)>" }.joined()
+        return [
+            row(#"{"a":1,"b":2}"#, #"<Get xmlns="urn:m"><a>1</a><b>2</b></Get>"#, namespace, wrap),
+            row("{}", #"<Get xmlns="urn:m"/>"#, namespace, wrap),
+            row("{\(many)}", "<Get xmlns=\"urn:m\">\(elements)</Get>", namespace, wrap),
+            row("a=1&b=2", #"<Get xmlns="urn:m"><a>1</a><b>2</b></Get>"#, from: .form, namespace, wrap),
+            row(
+                ##"{"a":1,"@x":"2","#text":"t","@y":"3"}"##, #"<Get x="2" y="3" xmlns="urn:m"><a>1</a>t</Get>"#,
+                namespace
+            ) {
+                wrap(&$0)
+                $0.xmlEncoding.mixed = .join
+            },
+            row(
+                #"{"item":1}"#,
+                #"<s:Envelope xmlns:s="urn:s"><s:Body><m:Get xmlns:m="urn:m"><m:Item>1</m:Item></m:Get></s:Body></s:Envelope>"#,
+                envelope),
+            row(#"{"l":[{"a":1,"@x":"2"}]}"#, #"<root><l x="2"><a>1</a></l><l>x</l></root>"#, appended) {
+                $0.xmlEncoding.root = .wrap
+            },
+            // Where a member is written as one whatever its name, it has its place.
+            row(
+                #"{"a":1}"#,
+                #"<map xmlns="http://www.w3.org/2005/xpath-functions"><number key="a">1</number><string key="@xmlns">urn:m</string></map>"#,
+                namespace
+            ) { $0.xmlEncoding.convention = .lossless },
+            // Without a map members keep the order in which they came.
+            row(#"{"a":1,"@x":"2"}"#, "!xml_late_attribute /@x", FieldMap(), wrap),
+        ]
+    }()
+
+    @Test("attributes are written before elements where a map is applied", arguments: attributes)
+    func attribute(_ row: PipelineRow) { row.check() }
+
     @Test("a member renamed while it passes keeps its place")
     func place() {
         #expect(convert(plan(.json, .json) { $0.map = rename(("a", "b")) }, #"{"a":1,"c":2}"#) == #"{"b":1,"c":2}"#)

@@ -21,6 +21,20 @@ extension Tree {
         }
         if !plan.types.isEmpty { try apply(plan.types, blanks: plan.blanks, splicer: &splicer) }
         remove(plan.removeNulls)
+        if !plan.map.isEmpty, plan.output == .xml, plan.xmlEncoding.convention == .attributes {
+            putFirst(membersWith: Array(plan.xmlEncoding.attributePrefix.utf8))
+        }
+    }
+
+    /// Puts members whose names begin with `prefix` in front of the others of their objects: what a map adds goes last, where XML has
+    /// no attributes any more.
+    private mutating func putFirst(membersWith prefix: [UInt8]) {
+        guard !prefix.isEmpty else { return }
+        for index in records.indices where records[index].kind.hasNames {
+            sortChildren(of: Node(index)) { tree, left, right in
+                tree.name(left).hasPrefix(prefix) && !tree.name(right).hasPrefix(prefix)
+            }
+        }
     }
 
     /// Applies `map`. Files that the tree doesn't hold are the pipeline's.
