@@ -152,6 +152,35 @@ import Testing
             ])
     }
 
+    @Test(
+        "F5 of a trusted peer's lists of scheme, host and port the last member goes on",
+        arguments: [
+            (["https,https"], "https"), (["http, https"], "https"), (["https", "http"], "http"),
+            (["http", "https ,"], "https"), (["https, gopher"], "http"), ([","], "http"), (["HTTPS"], "HTTPS"),
+        ] as [([String], String)])
+    func lastMember(schemes: [String], scheme: String) throws {
+        let said = schemes.map { ("X-Forwarded-Proto", $0) }
+        let head = try requestHead(
+            "GET", "/",
+            fields: said + [("X-Forwarded-Host", "evil.example, pub.example"), ("X-Forwarded-Port", "1,, 8443 ,")])
+        let told = fields(client(.xForwarded, head, isTrusted: true).span)
+        #expect(told["x-forwarded-proto"] == [scheme])
+        #expect(told["x-forwarded-host"] == ["pub.example"])
+        #expect(told["x-forwarded-port"] == ["8443"])
+    }
+
+    @Test("F5 X-Real-IP of a trusted peer stays behind where the route writes its own", arguments: [true, false])
+    func realIP(writes: Bool) throws {
+        let head = try requestHead("GET", "/", fields: [("X-Real-IP", "6.6.6.6"), ("X-Forwarded-For", "1.1.1.1")])
+        let rule = try route {
+            $0.forwarded = .off
+            $0.realIP = writes
+        }.forwarding
+        let passed = result(edits(head, rule, isTrusted: true), head).fields
+        #expect(passed["x-real-ip"] == (writes ? nil : ["6.6.6.6"]))
+        #expect(passed["x-forwarded-for"] == ["1.1.1.1"])
+    }
+
     @Test("a conversion takes what speaks of the old bytes, and Max-Forwards of OPTIONS counts down")
     func converted() throws {
         let rule = try route().forwarding

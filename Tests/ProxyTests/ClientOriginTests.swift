@@ -29,6 +29,11 @@ import Testing
             (["X-Forwarded-Proto: gopher", "X-Forwarded-Host: a b"], "- "),
             (["X-Forwarded-Proto: http, https", "X-Forwarded-Host: evil, Pub.example:8443"], "https pub.example:8443"),
             (["X-Forwarded-Host: evil", "X-Forwarded-Host: pub.example"], "- pub.example"),
+            (["X-Forwarded-Proto: http", "X-Forwarded-Proto: https, ,"], "https "),
+            (
+                ["X-Forwarded-Proto: https", "X-Forwarded-Proto: gopher", "X-Forwarded-Host: , pub.example,"],
+                "- pub.example"
+            ),
             (["X-Forwarded-Host: [2001:DB8::1]:1"], "- 2001:db8::1:1"), (["X-Forwarded-Host: u@pub.example"], "- "),
             (["Forwarded: proto=https;host=pub.example"], "- "),
         ] as [([String], String)])
@@ -50,6 +55,7 @@ import Testing
                 "- pub.example"
             ),
             (["Forwarded: for=unknown;host=pub.example;proto=http"], "http pub.example"),
+            (["Forwarded: for=192.0.2.1;host=pub.example,, for=10.0.0.1;host=inner, "], "- pub.example"),
             (["Forwarded: for=192.0.2.1;host=evil, nothing"], "- "),
             (["Forwarded: for=192.0.2.1;host=\"a,b\""], "- "),
             (["X-Forwarded-Proto: https", "X-Forwarded-Host: pub.example"], "- "),

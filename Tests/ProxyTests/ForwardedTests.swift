@@ -118,7 +118,11 @@ import Testing
             ("a", "X-Forwarded-Host: 81\r\nX-Forwarded-Proto: https\r\n", "443"),
             ("a", "X-Forwarded-Host: [::1]\r\nX-Forwarded-Proto: https\r\n", "443"),
             ("a", "X-Forwarded-Host: 2001:db8::1\r\nX-Forwarded-Proto: https\r\n", "443"),
-            ("a", "X-Forwarded-Host: a, pub:81\r\nX-Forwarded-Proto: https\r\n", "443"),
+            // The last member of a list is the peer's own.
+            ("a", "X-Forwarded-Host: a:1, pub:81\r\nX-Forwarded-Proto: https\r\n", "81"),
+            ("a", "X-Forwarded-Proto: https,https\r\n", "443"), ("a", "X-Forwarded-Proto: http, https\r\n", "443"),
+            ("a", "X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n", "80"),
+            ("a", "X-Forwarded-Port: 1, 8443\r\n", "8443"),
             // The port is.
             ("a:81", "X-Forwarded-Port: 8443\r\nX-Forwarded-Host: pub:1\r\nX-Forwarded-Proto: https\r\n", "8443"),
             ("a", "X-Forwarded-Port: 8443\r\n", "8443"),
@@ -179,8 +183,9 @@ import Testing
             ("::ffff:192.0.2.7", "192.0.2.7"),
             ("9.9.9.9, unknown, 10.0.0.1", "10.0.0.1"),
             ("9.9.9.9, 1.2.3.4:x", "127.0.0.1"),
-            ("9.9.9.9,", "127.0.0.1"),
-            ("", "127.0.0.1"),
+            // Empty members count for nothing.
+            ("9.9.9.9,", "9.9.9.9"), ("1.2.3.4,,10.0.0.1,", "1.2.3.4"), ("1.2.3.4, \t , 10.0.0.1 ,,", "1.2.3.4"),
+            (",", "127.0.0.1"), ("", "127.0.0.1"),
         ])
     func client(list: String, client: String) throws {
         try withRig(
@@ -207,6 +212,7 @@ import Testing
             (#"For="[2001:db8::1]:4711";by=_x"#, "2001:db8::1"),
             (#"for=192.0.2.7, proto=http;for="10.0.0.1:80""#, "192.0.2.7"),
             (#"for=9.9.9.9, host="a,b;for=8.8.8.8";for=192.0.2.7"#, "192.0.2.7"),
+            (#"for=192.0.2.7,, for=10.0.0.1 ,"#, "192.0.2.7"),
             (#"for=192.0.2.7, for=_hidden"#, "127.0.0.1"),
             (#"for=192.0.2.7, proto=http"#, "127.0.0.1"),
         ])

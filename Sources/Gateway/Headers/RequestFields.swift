@@ -41,7 +41,11 @@ extension PassedFields {
         if !(head.contains(.traceparent) && TraceContext.traceID(of: head) != nil) {
             removed.formUnion(RemovedFields.trace)
         }
-        if !(isTrusted && rule.format == .off) { removed.formUnion(RemovedFields.forwarded) }
+        if !(isTrusted && rule.format == .off) {
+            removed.formUnion(RemovedFields.forwarded)
+        } else if rule.realIP {
+            removed.formUnion([.xRealIP])
+        }
         if isConverted { removed.formUnion(RemovedFields.ofOldBytes) }
         if convertsResponses { removed.formUnion(RemovedFields.aboutResponseBytes) }
         var left: Int?
@@ -117,12 +121,13 @@ extension ForwardedFormat {
 }
 
 extension MessageHead {
-    /// X-Forwarded-* by a trusted peer: its list with its own address behind; its host, scheme and port where they are such.
+    /// X-Forwarded-* by a trusted peer: its list with its own address behind; its host, scheme and port where they are such. Of lists
+    /// of these the last member goes on, which is what the peer itself says: another reader may take the first one, which is anybody's.
     fileprivate func appendTrusted(
         _ peer: ClientPeer, to output: inout OutputBuffer, appendAddress: (inout OutputBuffer) -> Void
     ) {
-        if let line = first(.xForwardedHost), !value(line).isEmpty {
-            HeadWriter.clean("X-Forwarded-Host", value(line), into: &output)
+        if let host = lastMember(of: .xForwardedHost) {
+            HeadWriter.clean("X-Forwarded-Host", host, into: &output)
         } else {
             HeadWriter.clean("X-Forwarded-Host", authority, into: &output)
         }
@@ -135,19 +140,19 @@ extension MessageHead {
             }
             output.append("\r\n")
         }
-        var scheme: Int?
-        if let line = first(.xForwardedProto), Self.isScheme(value(line)) {
-            scheme = line
-            HeadWriter.clean("X-Forwarded-Proto", value(line), into: &output)
+        var isSecure: Bool?
+        if let scheme = lastMember(of: .xForwardedProto), Self.isScheme(scheme) {
+            isSecure = scheme.isEqualIgnoringCase(to: "https")
+            HeadWriter.clean("X-Forwarded-Proto", scheme, into: &output)
         } else {
             output.append("X-Forwarded-Proto: ")
             output.append(peer.scheme)
             output.append("\r\n")
         }
-        if let line = first(.xForwardedPort), Self.isPort(value(line)) {
-            HeadWriter.clean("X-Forwarded-Port", value(line), into: &output)
+        if let port = lastMember(of: .xForwardedPort), Self.isPort(port) {
+            HeadWriter.clean("X-Forwarded-Port", port, into: &output)
         } else {
-            let port = toldPort(scheme: scheme) ?? peer.port
+            let port = toldPort(isSecure: isSecure) ?? peer.port
             if port > 0 { HeadWriter.field("X-Forwarded-Port", decimal: port, into: &output) }
         }
     }
@@ -156,17 +161,37 @@ extension MessageHead {
     /// the scheme; 0 where neither is known. Nil where it says nothing: then all is as we see it ourselves. What it says never stands
     /// beside the port of our own listener, which its client knows nothing of.
     ///
-    /// - Parameter scheme: the line of its scheme, where it says one.
-    private func toldPort(scheme: Int?) -> Int? {
+    /// - Parameter isSecure: whether its scheme is https, where it says one.
+    private func toldPort(isSecure: Bool?) -> Int? {
         var told = port
-        if let line = first(.xForwardedHost), !value(line).isEmpty {
-            told = Self.authority(in: value(line))?.port
-        } else if scheme == nil {
+        if let host = lastMember(of: .xForwardedHost) {
+            told = Self.authority(in: host)?.port
+        } else if isSecure == nil {
             return nil
         }
         if let told, told > 0 { return told }
-        guard let scheme else { return 0 }
-        return value(scheme).isEqualIgnoringCase(to: "https") ? 443 : 80
+        guard let isSecure else { return 0 }
+        return isSecure ? 443 : 80
+    }
+
+    /// The last member that isn't empty in the lines of `field`, a list to which each proxy may add; nil where there is none.
+    @_lifetime(borrow self)
+    package func lastMember(of field: KnownField) -> Span<UInt8>? {
+        guard contains(field) else { return nil }
+        var line = fieldCount - 1
+        while line >= 0 {
+            defer { line -= 1 }
+            guard known(line) == field else { continue }
+            var end = value(line).count
+            while end >= 0 {
+                var start = end
+                while start > 0, value(line)[start - 1] != UInt8(ascii: ",") { start -= 1 }
+                let range = value(line).rangeWithoutBlanks(in: start..<end)
+                if !range.isEmpty { return value(line).extracting(range) }
+                end = start - 1
+            }
+        }
+        return nil
     }
 
     /// One element of Forwarded and the line's end: RFC 7239 §4 and §6.

@@ -9,7 +9,8 @@ enum ClientChain {
     static let limit = 8 * 1024
 
     /// The client, by walking the chain from its right end over trusted proxies: whatever stands left of an address that isn't
-    /// trusted may have been made up. `peer` is trusted. What can't be read ends the walk, as do 32 proxies.
+    /// trusted may have been made up. `peer` is trusted. What can't be read ends the walk, as do 32 proxies; empty members of the list
+    /// count for nothing (RFC 9110 §5.6.1.2).
     static func client(
         of head: borrowing MessageHead, _ format: ForwardedFormat, peer: SocketAddress, trusted: TrustedPeers
     ) -> SocketAddress {
@@ -26,6 +27,7 @@ enum ClientChain {
                 let start = memberStart(value, before: end)
                 let member = value.extracting(start..<end)
                 end = start - 1
+                if member.withoutBlanks.isEmpty { continue }
                 guard let address = field == .forwarded ? forwardedFor(member) : address(member) else { return client }
                 client = address
                 steps += 1
@@ -62,36 +64,30 @@ enum ClientChain {
         of head: borrowing MessageHead, _ format: ForwardedFormat, trusted: TrustedPeers
     ) -> Origin {
         var origin = Origin()
+        guard format == .forwarded else {
+            if let scheme = head.lastMember(of: .xForwardedProto) { origin.take(scheme: scheme) }
+            if let host = head.lastMember(of: .xForwardedHost) { origin.take(host: host) }
+            return origin
+        }
         var steps = 0
         var line = head.fieldCount - 1
         while line >= 0 {
             defer { line -= 1 }
-            let field = head.known(line)
+            guard head.known(line) == .forwarded else { continue }
             let value = head.value(line)
-            switch (field, format) {
-            case (.forwarded, .forwarded):
-                var end = value.count
-                while end >= 0 {
-                    let start = memberStart(value, before: end)
-                    let member = value.extracting(start..<end)
-                    end = start - 1
-                    origin = Origin()
-                    if let range = parameter("proto", of: member) { origin.take(scheme: member.extracting(range)) }
-                    if let range = parameter("host", of: member) { origin.take(host: member.extracting(range)) }
-                    steps += 1
-                    guard steps < 32, let address = forwardedFor(member), trusted.contains(address) else {
-                        return origin
-                    }
+            var end = value.count
+            while end >= 0 {
+                let start = memberStart(value, before: end)
+                let member = value.extracting(start..<end)
+                end = start - 1
+                if member.withoutBlanks.isEmpty { continue }
+                origin = Origin()
+                if let range = parameter("proto", of: member) { origin.take(scheme: member.extracting(range)) }
+                if let range = parameter("host", of: member) { origin.take(host: member.extracting(range)) }
+                steps += 1
+                guard steps < 32, let address = forwardedFor(member), trusted.contains(address) else {
+                    return origin
                 }
-            case (.xForwardedProto, .xForwarded), (.xForwardedProto, .off):
-                guard origin.isSecure == nil else { continue }
-                let start = memberStart(value, before: value.count)
-                origin.take(scheme: value.extracting(start..<value.count).withoutBlanks)
-            case (.xForwardedHost, .xForwarded), (.xForwardedHost, .off):
-                guard origin.host.isEmpty else { continue }
-                let start = memberStart(value, before: value.count)
-                origin.take(host: value.extracting(start..<value.count).withoutBlanks)
-            default: continue
             }
         }
         return origin
