@@ -162,8 +162,12 @@ extension MessageHead {
         return index
     }
 
-    /// The line of Content-Type; nil where there is none, and where there are several, of which two readers would pick different ones.
-    public var contentTypeLine: Int? { isRepeated(.contentType) ? nil : first(.contentType) }
+    /// The line of Content-Type; nil where there is none, where it is empty, which names no type either, and where there are several, of
+    /// which two readers would pick different ones.
+    public var contentTypeLine: Int? {
+        guard let line = first(.contentType), !isRepeated(.contentType), !lines[line].value.isEmpty else { return nil }
+        return line
+    }
 
     /// The first line at or after `start` whose name is `name`, letters in either case; for names that are not known.
     public func first(named name: Span<UInt8>, from start: Int = 0) -> Int? {

@@ -182,6 +182,7 @@ class RefusalTests(ProxyTestCase):
         self.assert_problem(response, 415)
         self.assertEqual(response.fields.get("accept-post"), "multipart/form-data")
         self.assert_problem(self.send("POST", "/form-json", b"a=1"), 415)
+        self.assert_problem(self.send("POST", "/form-json", b"a=1", fields=["Content-Type:"]), 415)
         self.assert_untouched()
 
     def test_another_type_passes_where_the_route_says_so(self):

@@ -188,6 +188,11 @@ class ConvertedResponseTests(ProxyTestCase):
         self.upstream.script = answering(b"<a/>", fields=("Content-Type: text/html",))
         self.assert_problem(self.send("GET", "/rules"), 502, "^upstream_unacceptable_type$")
 
+    def test_a_response_without_a_type_passes(self):
+        for fields in ((), ("Content-Type:",)):
+            self.upstream.script = answering(b'{"a":1}', fields=fields)
+            self.assertEqual(self.send("GET", "/form").body, b'{"a":1}')
+
     def test_a_response_that_passes_is_streamed(self):
         go_on = threading.Event()
         self.addCleanup(go_on.set)

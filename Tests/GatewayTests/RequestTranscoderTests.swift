@@ -574,7 +574,7 @@ import Transcoding
         #expect(isFault)
     }
 
-    @Test("what the route doesn't take is refused before the body, or passes")
+    @Test("R36 what the route doesn't take is refused before the body, or passes")
     func beginnings() throws {
         var options = CodingOptions()
         options.undone = [.gzip]
@@ -582,7 +582,7 @@ import Transcoding
         let form = BodyEncoding.form.mediaType
         var transcoder = RequestTranscoder()
         let rig = try Rig(plan, coding: options)
-        for type in [nil, "application/json", "?"] as [String?] {
+        for type in [nil, "", "application/json", "?"] as [String?] {
             let refusal = refusal { try rig.begin(&transcoder, type: type, framing: .chunked) }
             #expect(refusal?.status == 415 && transcoder.isBegun == false)
             try Rig(plan, otherTypes: .pass).begin(&transcoder, type: type, framing: .chunked, converts: false)
@@ -594,7 +594,14 @@ import Transcoding
         transcoder.reset()
         try rig.begin(&transcoder, type: form, coding: .gzip, framing: .chunked)
         #expect(transcoder.coding == .gzip)
+        // What is taken as it is needs none.
+        let raw = ConversionPlan(inputs: [.raw], output: .raw)
+        for type in [nil, "", "?"] as [String?] {
+            transcoder.reset()
+            try Rig(raw).begin(&transcoder, type: type, framing: .length(1))
+        }
         // A request without a body has nothing to convert, unless it names a type.
+        #expect(try !rig.route.converts(requestHead("POST", "/", fields: [("Content-Type", "")]), hasBody: false))
         #expect(try !rig.route.converts(requestHead("POST", "/"), hasBody: false))
         #expect(try !rig.route.converts(requestHead("GET", "/", fields: [("Content-Type", form)]), hasBody: false))
         #expect(try rig.route.converts(requestHead("POST", "/", fields: [("Content-Type", form)]), hasBody: false))

@@ -144,7 +144,7 @@ package struct RequestTranscoder: ~Copyable {
         _ conversions: ConversionPool,
         sources: [[UInt8]]
     ) throws(ConversionError) -> Conversion {
-        if let index = head.first(.contentType) {
+        if let index = head.contentTypeLine {
             return try conversions.take(for: head, typeAt: index, sources: sources)
         }
         guard framing != .none, rule.takesAnyType else {
@@ -534,7 +534,7 @@ extension Route {
             return true
         }
         // A request without a body has nothing to convert, unless it names the type of an empty one.
-        if !hasBody, !head.contains(.contentType) || !head.methodKind.mayHaveBody { return false }
+        if !hasBody, head.contentTypeLine == nil || !head.methodKind.mayHaveBody { return false }
         if head.contains(.cacheControl), forwarding.noTransform != .convert, head.forbidsTransform {
             if forwarding.noTransform == .pass { return false }
             throw .noTransform(rule.plan.output)
