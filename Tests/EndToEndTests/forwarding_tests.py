@@ -252,6 +252,13 @@ defaults: { headers: { response: { set: { Strict-Transport-Security: max-age=630
         self.assert_problem(answer, 400, "header_value_control")
         self.assert_untouched()
 
+    def test_slashes_in_front_of_what_a_star_stands_for_go_on(self):
+        for path, target in (("/files//key", "/base//key"), ("/files////", "/base////"), ("/files/a//b", "/base/a//b")):
+            with self.subTest(path):
+                self.upstream.reset()
+                self.assertEqual(self.send("GET", path).status, 200)
+                self.assertEqual(self.upstream.one().target, target)
+
     def test_dot_segments_lead_nowhere(self):
         for path in ("/x/../small", "/./small", "/x/%2e%2e/small", "/files/..%2fadmin", "/files/..;/admin", "/files/%2E%2e"):
             with self.subTest(path):

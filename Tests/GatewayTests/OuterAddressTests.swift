@@ -43,6 +43,7 @@ import Transcoding
             ("/api/*", "/$0", "/login", "/api/login"), ("/api/*", "/$0", "/", "/api/"),
             ("/api/*", "/$0", "/a?b=/c#/d", "/api/a?b=/c#/d"), ("/*", "/svc/$0", "/svc/a/b", "/a/b"),
             ("/*", "/svc/$0", "/svc/", "/"), ("/*", "/svc/$0", "/svc", nil), ("/*", "/svc/$0", "/svcs/a", nil),
+            ("/shop/*", "/svc/$0", "/svc//a", "/shop//a"), ("/shop/*", "/svc/$0", "/svc///", "/shop///"),
             ("/v1*", "/$0", "/a", "/v1a"), ("/o/{id}", "/v1/o/$0", "/v1/o/7", "/o/7"),
             ("/o/{id}", "/v1/o/$0", "/v1/o/7/lines", nil), ("/o/{id}", "/v1/o/$0", "/v1/o/", nil),
             ("/o/{id}", "/$0.json", "/a.b.json?x", "/o/a.b?x"), ("/o/{id}", "/$0.json", "/a/b.json", nil),

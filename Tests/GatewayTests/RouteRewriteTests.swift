@@ -21,6 +21,55 @@ private struct Matched: ~Copyable {
         return text
     }
 
+    @Test(
+        "R42 slashes in front of what a star stands for go on, but never as two at the beginning",
+        arguments: [
+            ("/bucket/*", "/store/$0", "/bucket/key", "/store/key"),
+            ("/bucket/*", "/store/$0", "/bucket//key", "/store//key"),
+            ("/bucket/*", "/store/$0", "/bucket////", "/store////"),
+            ("/bucket/*", "/store/$0", "//bucket//a//b", "/store//a//b"),
+            ("/*", "/store/$0", "//key", "/store//key"), ("/bucket/*", "/$0", "/bucket//key", "/key"),
+            ("/bucket/*", "/$0", "/bucket//", "/"), ("/bucket/*", "/$0/x", "/bucket//key//a", "/key//a/x"),
+            ("/bucket/*", "/x$0", "/bucket//key", "/x/key"), ("/{a}/*", "/$1/$0", "/b///key", "/key/b"),
+            ("/{a}/*", "/$0/$1", "/b///key", "/b///key"), ("/{a}/x", "/$0", "//b//x", "/b"),
+            // What stands in front of a part of a segment, or of one segment, is the pattern's.
+            ("/bucket/a*", "/store/$0", "/bucket//ab", "/store/b"),
+            ("/bucket/{a}", "/store/$0", "/bucket//b", "/store/b"),
+        ])
+    func slashes(path: String, inner: String, target: String, expected: String) throws {
+        #expect(try rewritten(target, by: path, inner, PathRules()) == expected)
+    }
+
+    @Test(
+        "R42 where empty segments are told apart, a star stands for them as they came", arguments: ["/store/$0", "/$0"])
+    func emptySegments(inner: String) throws {
+        var rules = PathRules()
+        rules.emptySegments = .pass
+        let expected = inner.replacing("$0", with: "/key")
+        #expect(try rewritten("/bucket//key", by: "/bucket/*", inner, rules) == expected)
+        #expect(try rewritten("/a//key", by: "/a//*", inner, rules) == inner.replacing("$0", with: "key"))
+    }
+
+    /// Rewrites a target by a route for `path`, with `$0`, `$1` for its variables in `inner`.
+    private func rewritten(_ target: String, by path: String, _ inner: String, _ rules: PathRules) throws -> String {
+        var pieces: [Rewrite.PathPiece] = []
+        for (number, part) in inner.split(separator: "$", omittingEmptySubsequences: false).enumerated() {
+            var text = part
+            if number > 0 { pieces.append(.variable(try #require(Int(String(text.removeFirst()))))) }
+            if !text.isEmpty { pieces.append(.literal(String(text))) }
+        }
+        let rewrite = Rewrite(path: pieces)
+        let route = Route(
+            index: 0, name: "r", match: RouteMatch(path: try PathPattern(parsing: path)), upstream: 0, rewrite: rewrite)
+        let request = try requestHead(target)
+        guard case .found(let found) = RouteTable([route], paths: rules).find(request) else { return "none" }
+        var output = OutputBuffer()
+        let client: [UInt8] = []
+        try rewrite.appendTarget(of: request, captures: found.captures, client: client.span, to: &output)
+        let text = output.span.lossyString()
+        return text
+    }
+
     private func matched(
         _ target: String, _ fields: [(String, String)]
     ) throws -> Matched {

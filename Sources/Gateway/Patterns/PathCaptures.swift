@@ -20,4 +20,14 @@ public struct PathCaptures: Sendable {
     }
 
     mutating func pop() { count -= 1 }
+
+    /// Leaves out the slashes that the last variable begins with.
+    mutating func dropSlashes(of path: Span<UInt8>) {
+        var range = self[count - 1]
+        while !range.isEmpty, path[range.lowerBound] == UInt8(ascii: "/") {
+            range = range.lowerBound + 1..<range.upperBound
+        }
+        pop()
+        push(range)
+    }
 }

@@ -52,6 +52,9 @@ public final class Route: Sendable {
     package let returnsAddresses: Bool
     /// `rewrite`, where a request's path decides what it becomes.
     package let variableRewrite: Rewrite?
+    /// Whether the new path begins with what a star stands for, right behind its slash: another slash there would make an authority of it
+    /// to some servers.
+    let rewritesToRest: Bool
     /// Whether anything that the route does takes a variable of its path.
     package let readsPath: Bool
     /// Takes those fields of a head away that `signing` makes anew.
@@ -98,6 +101,9 @@ public final class Route: Sendable {
         askedCodings = options.coding.asks ? options.coding.undone : []
         returnsAddresses = options.forwarding.addresses == .outer
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
+        rewritesToRest =
+            match.path.rest != nil
+            && rewrite?.path.prefix(2) == [.literal("/"), .variable(match.path.variables.count - 1)]
         readsPath = Self.readsPath(
             request, responses, [options.headers.request, options.headers.response], rewrite, options.rateLimit)
         limitsRate = options.rateLimit != nil

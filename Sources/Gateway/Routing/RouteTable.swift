@@ -249,7 +249,7 @@ public final class RouteTable: Sendable {
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .noRoute }
         var search = Search(best: routes.count)
         visit(0, path, from: 1, head, &search)
-        if search.best < routes.count { return .found(Found(route: routes[search.best], captures: search.captures)) }
+        if search.best < routes.count { return .found(found(routes[search.best], &search, in: path)) }
         if !search.hasOtherMethod && !search.hasOtherType { return .noRoute }
         search.collects = true
         visit(0, path, from: 1, head, &search)
@@ -268,7 +268,13 @@ public final class RouteTable: Sendable {
         var search = Search(best: routes.count, only: index)
         if path.count > 0, path[0] == UInt8(ascii: "/") { visit(0, path, from: 1, head, &search) }
         guard search.best == index || !routes[index].readsPath else { return nil }
-        return Found(route: routes[index], captures: search.captures)
+        return found(routes[index], &search, in: path)
+    }
+
+    @inline(__always)
+    private func found(_ route: Route, _ search: inout Search, in path: Span<UInt8>) -> Found {
+        if skipsSlashes, route.rewritesToRest { search.captures.dropSlashes(of: path) }
+        return Found(route: route, captures: search.captures)
     }
 
     private static func emptySegment(in path: Span<UInt8>) -> Int? {
@@ -306,12 +312,14 @@ public final class RouteTable: Sendable {
         _ search: inout Search
     ) {
         let node = nodes[node]
+        let first = start
         var start = start
         if skipsSlashes { while start < path.count, path[start] == UInt8(ascii: "/") { start &+= 1 } }
         for index in node.stars {
             let star = stars[index]
             guard let end = end(of: star.prefix, in: path, from: start, to: path.count) else { continue }
-            search.way.push(end..<path.count)
+            // Slashes that count for nothing here go on with the path: what stands for the rest begins with them.
+            search.way.push((star.prefix.isEmpty ? first : end)..<path.count)
             consider(star.routes, head, &search)
             search.way.pop()
         }
