@@ -153,6 +153,45 @@ class AddressTests(ProxyTestCase):
         self.assertEqual(response.url, f"http://127.0.0.1:{self.recast.port}/shop/login")
 
 
+class TrustedPeerTests(ProxyTestCase):
+    """What a trusted peer says of where its client called."""
+
+    settings = "trusted: [127.0.0.0/8]\n"
+    routes = """
+  - { name: shop, match: "/shop/*", upstream: app, rewrite: "/${path.*}", addresses: outer }
+  - { name: hop, match: "/hop/*", upstream: app, rewrite: "/${path.*}", addresses: outer, forwarded: forwarded }
+  - { name: own, match: /own, upstream: app, forwarded: off, real_ip: true }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+    def test_an_address_of_the_host_that_the_client_called_keeps_it(self):
+        for path, said, came, goes in (
+                ("/shop/", "X-Forwarded-Host: shop.example", "http://shop.example/x", "http://shop.example/shop/x"),
+                ("/shop/", "X-Forwarded-Host: evil.example, shop.example:8443", "https://shop.example:8443/x", "https://shop.example:8443/shop/x"),
+                ("/shop/", "X-Forwarded-Host: evil.example, shop.example", "http://evil.example/x", "http://evil.example/x"),
+                ("/shop/", "X-Forwarded-Host: shop.example", "http://client.example:80/x", "http://client.example:80/shop/x"),
+                ("/shop/", "X-Forwarded-Host: [2001:db8::1]:81", "http://[2001:DB8::1]:81/x", "http://[2001:DB8::1]:81/shop/x"),
+                ("/shop/", "Forwarded: for=192.0.2.1;host=shop.example", "http://shop.example/x", "http://shop.example/x"),
+                ("/hop/", "Forwarded: for=192.0.2.1;host=shop.example", "http://shop.example/x", "http://shop.example/hop/x")):
+            with self.subTest(said, came=came):
+                def script(exchange):
+                    exchange.read_body()
+                    exchange.answer(status=302, fields=(f"Location: {came}",))
+
+                self.upstream.script = script
+                self.assertEqual(self.send("GET", path, fields=[said]).fields.all("location"), [goes])
+
+    def test_the_last_member_of_a_list_goes_on(self):
+        self.send("GET", "/x", fields=["X-Forwarded-Proto: http", "X-Forwarded-Proto: http, https", "X-Forwarded-Host: evil.example, shop.example",
+                                       "X-Forwarded-For: 1.2.3.4,,"])
+        fields = self.upstream.one().fields
+        self.assertEqual([fields.all(f"x-forwarded-{name}") for name in ("proto", "host", "port")], [["https"], ["shop.example"], ["443"]])
+
+    def test_one_real_ip_goes_on(self):
+        self.send("GET", "/own", fields=["X-Real-IP: 6.6.6.6", "X-Forwarded-For: 1.2.3.4,"])
+        self.assertEqual(self.upstream.one().fields.all("x-real-ip"), ["1.2.3.4"])
+
+
 class AccessLogTests(ProxyTestCase):
     further_upstreams = {"down": f"127.0.0.1:{free_port()}"}
     routes = """

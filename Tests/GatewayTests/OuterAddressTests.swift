@@ -32,8 +32,12 @@ import Transcoding
     private static let hosts = ["app:8000", "10.0.0.1", "own.example:9000"]
 
     private static func outer(_ text: String, by routes: [Route]) throws -> String? {
-        let (reference, authority) = (Array(text.utf8), Array("shop.example".utf8))
-        return try addresses(routes).outer(reference: reference.span, authority.span)
+        try outer(text, by: routes, called: ["shop.example"])
+    }
+
+    private static func outer(_ text: String, by routes: [Route], called: [String]) throws -> String? {
+        let reference = Array(text.utf8)
+        return try addresses(routes).outer(reference: reference.span, called.map { Array($0.utf8) })
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -93,6 +97,25 @@ import Transcoding
         #expect(made == text)
     }
 
+    @Test(
+        "F29 the client's own host is known by each name that it may have called, and by the usual port",
+        arguments: [
+            ("shop.example", "http://shop.example:80/x", true), ("shop.example", "https://shop.example:443/x", true),
+            ("shop.example", "https://shop.example:80/x", false), ("shop.example", "http://shop.example:443/x", false),
+            ("shop.example:80", "http://shop.example/x", true), ("shop.example:443", "https://Shop.example/x", true),
+            ("shop.example:80", "https://shop.example/x", false), ("shop.example:8080", "http://shop.example/x", false),
+            ("shop.example:8080", "http://shop.example:8080/x", true), ("shop.example", "//shop.example/x", true),
+            ("shop.example", "//shop.example:80/x", false), ("[::80]", "http://[::80]:80/x", true),
+            ("[::80]", "http://[:/x", false), ("inner shop.example", "http://shop.example/x", true),
+            ("inner shop.example", "http://inner/x", true),
+            ("inner shop.example:8443", "https://shop.example/x", false),
+        ])
+    func calledHosts(called: String, text: String, isOwn: Bool) throws {
+        let names = called.split(separator: " ").map(String.init)
+        let outer = try Self.outer(text, by: [try Self.route(0, "/api/*", "/$0")], called: names)
+        #expect(outer == (isOwn ? text.replacing("/x", with: "/api/x") : nil))
+    }
+
     @Test("the route that answers comes first, then those of its upstream and hosts in their order")
     func others() throws {
         let host = [try HostPattern(parsing: "a.example")]
@@ -112,12 +135,11 @@ import Transcoding
     func many() throws {
         let routes = try (0..<4000).map { try Self.route($0, "/a\($0)/*", "/b\($0)/$0") }
         let all = OuterAddresses.all(of: routes) { _ in [] }
-        let authority = Array("shop.example".utf8)
         for index in stride(from: 0, to: routes.count, by: 39) {
             let other = (index + 2000) % routes.count
             let reference = Array("/b\(other)/x".utf8)
             let addresses = try #require(all[index])
-            let outer = addresses.outer(reference: reference.span, authority.span)
+            let outer = addresses.outer(reference: reference.span, [])
             #expect(outer == Array("/a\(other)/x".utf8))
         }
     }
@@ -162,8 +184,8 @@ import Transcoding
             ("/api/*", "/$0", "a=b; Path=/../x", "a=b; Path=/../x"),
         ])
     func cookies(path: String, inner: String, value: String, expected: String) throws {
-        let (cookie, authority) = (Array(value.utf8), Array("shop.example:8080".utf8))
-        let outer = try Self.addresses([try Self.route(0, path, inner)]).outer(cookie: cookie.span, authority.span)
+        let (cookie, called) = (Array(value.utf8), [Array("shop.example:8080".utf8)])
+        let outer = try Self.addresses([try Self.route(0, path, inner)]).outer(cookie: cookie.span, called)
         #expect(String(decoding: outer, as: UTF8.self) == expected)
     }
 
@@ -174,8 +196,11 @@ import Transcoding
             ("example", false), ("other.example", false), ("", false),
         ])
     func domains(authority: String, stays: Bool) throws {
-        let (cookie, called) = (Array("a=b; Domain=.own.example".utf8), Array(authority.utf8))
-        let outer = try Self.addresses([try Self.route(0, "/*")]).outer(cookie: cookie.span, called.span)
-        #expect(String(decoding: outer, as: UTF8.self) == (stays ? "a=b; Domain=.own.example" : "a=b"))
+        let cookie = Array("a=b; Domain=.own.example".utf8)
+        for called in [[authority], ["inner", authority]] {
+            let outer = try Self.addresses([try Self.route(0, "/*")]).outer(
+                cookie: cookie.span, called.map { Array($0.utf8) })
+            #expect(String(decoding: outer, as: UTF8.self) == (stays ? "a=b; Domain=.own.example" : "a=b"))
+        }
     }
 }

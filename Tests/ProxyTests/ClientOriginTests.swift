@@ -44,6 +44,17 @@ import Testing
         }
     }
 
+    @Test("the authority has the brackets of an address of IPv6")
+    func authority() {
+        for (host, port, shown) in [
+            ("a.example", nil, "a.example"), ("a.example", 81, "a.example:81"), ("2001:db8::1", nil, "[2001:db8::1]"),
+            ("::1", 443, "[::1]:443"),
+        ] as [(String, Int?, String)] {
+            let origin = ClientChain.Origin(host: Array(host.utf8), port: port)
+            #expect(String(decoding: origin.authority, as: UTF8.self) == shown)
+        }
+    }
+
     @Test(
         "Forwarded: the element of the proxy that the client has reached, over trusted ones",
         arguments: [

@@ -89,10 +89,10 @@ package final class OuterAddresses: Sendable {
         return fields
     }
 
-    /// Appends the lines of those fields, for a client that called `authority`.
-    package func appendLines(of head: borrowing MessageHead, authority: Span<UInt8>, to output: inout OutputBuffer) {
+    /// Appends the lines of those fields, for a client that called one of `authorities`, as far as is known.
+    package func appendLines(of head: borrowing MessageHead, authorities: [[UInt8]], to output: inout OutputBuffer) {
         for line in 0..<head.fieldCount where !head.isHopByHop(line) {
-            guard let value = outer(line, of: head, authority) else { continue }
+            guard let value = outer(line, of: head, authorities) else { continue }
             output.append(head.name(line))
             output.append(": ")
             output.append(value.span)
@@ -101,27 +101,27 @@ package final class OuterAddresses: Sendable {
     }
 
     /// The value of a line that is written anew; nil: it isn't.
-    private func outer(_ line: Int, of head: borrowing MessageHead, _ authority: Span<UInt8>) -> [UInt8]? {
+    private func outer(_ line: Int, of head: borrowing MessageHead, _ authorities: [[UInt8]]) -> [UInt8]? {
         switch head.known(line) {
         case .location, .contentLocation:
-            if let outer = outer(reference: head.value(line), authority) { return outer }
+            if let outer = outer(reference: head.value(line), authorities) { return outer }
             return head.value(line).copied()
-        case .setCookie: return outer(cookie: head.value(line), authority)
+        case .setCookie: return outer(cookie: head.value(line), authorities)
         default: return nil
         }
     }
 
-    /// The URI reference that leads a client of `authority` where `text` leads the upstream's; nil: `text` itself does, or none.
+    /// The URI reference that leads a client of one of `called` where `text` leads the upstream's; nil: `text` itself does, or none.
     ///
     /// An address of the client's own host keeps its scheme and host, so that a redirect from http to https stays one. One of the
     /// upstream's host loses both (RFC 9110 §10.2.2 lets it).
-    func outer(reference text: Span<UInt8>, _ authority: Span<UInt8>) -> [UInt8]? {
+    func outer(reference text: Span<UInt8>, _ called: [[UInt8]]) -> [UInt8]? {
         var start = 0
         var keepsOrigin = false
         if let named = Self.authority(of: text) {
             let host = text.extracting(named.range)
-            keepsOrigin = host.isEqualIgnoringCase(to: authority)
-            guard keepsOrigin || stands(host, named.port) else { return nil }
+            keepsOrigin = Self.stands(host, named.port, for: called)
+            guard keepsOrigin || Self.stands(host, named.port, for: hosts) else { return nil }
             start = named.range.upperBound
         } else if text.isEmpty || text[0] != UInt8(ascii: "/") {
             return nil
@@ -151,23 +151,25 @@ package final class OuterAddresses: Sendable {
         return (start..<end, port)
     }
 
-    /// Whether `host`, of a scheme with that port, is one of the upstream's.
-    private func stands(_ host: Span<UInt8>, _ port: StaticString) -> Bool {
-        let plain = host.count - port.utf8CodeUnitCount
-        let isStandard =
-            plain > 0 && port.utf8CodeUnitCount > 0 && host.extracting(plain..<host.count).isEqual(to: port)
-        for own in hosts {
-            if host.isEqualIgnoringCase(to: own.span) { return true }
-            if isStandard, host.extracting(0..<plain).isEqualIgnoringCase(to: own.span) { return true }
-        }
+    /// Whether `host`, of a scheme with that port, is one of `authorities`, which may say that port or leave it out, as it may itself.
+    private static func stands(_ host: Span<UInt8>, _ port: StaticString, for authorities: [[UInt8]]) -> Bool {
+        let plain = without(port, host)
+        for own in authorities where plain.isEqualIgnoringCase(to: without(port, own.span)) { return true }
         return false
+    }
+
+    @_lifetime(copy host)
+    private static func without(_ port: StaticString, _ host: Span<UInt8>) -> Span<UInt8> {
+        let end = host.count - port.utf8CodeUnitCount
+        guard end > 0, end < host.count, host.extracting(end..<host.count).isEqual(to: port) else { return host }
+        return host.extracting(0..<end)
     }
 
     // MARK: Cookies
 
     /// The value of Set-Cookie (RFC 6265 §4.1) with the path that a browser sends it back for. A domain that is the upstream's host goes
     /// where a browser would refuse it, and the cookie is of the host that was called. `__Host-` cookies have the path `/`, always.
-    func outer(cookie value: Span<UInt8>, _ authority: Span<UInt8>) -> [UInt8] {
+    func outer(cookie value: Span<UInt8>, _ called: [[UInt8]]) -> [UInt8] {
         var new: [UInt8] = []
         var start = 0
         var isOfHost = false
@@ -179,7 +181,7 @@ package final class OuterAddresses: Sendable {
                 isOfHost = prefix.count >= 7 && prefix.extracting(0..<7).isEqualIgnoringCase(to: "__host-")
                 new += member.copied()
             } else {
-                append(attribute: member, isOfHost: isOfHost, authority, to: &new)
+                append(attribute: member, isOfHost: isOfHost, called, to: &new)
             }
             start = end + 1
         }
@@ -187,12 +189,12 @@ package final class OuterAddresses: Sendable {
     }
 
     private func append(
-        attribute: Span<UInt8>, isOfHost: Bool, _ authority: Span<UInt8>, to output: inout [UInt8]
+        attribute: Span<UInt8>, isOfHost: Bool, _ called: [[UInt8]], to output: inout [UInt8]
     ) {
         let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: attribute) ?? attribute.count
         let name = attribute.extracting(0..<equals).withoutBlanks
         let range = attribute.rangeWithoutBlanks(in: min(equals + 1, attribute.count)..<attribute.count)
-        if name.isEqualIgnoringCase(to: "domain"), isForeign(domain: attribute.extracting(range), authority) { return }
+        if name.isEqualIgnoringCase(to: "domain"), isForeign(domain: attribute.extracting(range), called) { return }
         output.append(UInt8(ascii: ";"))
         if !isOfHost, name.isEqualIgnoringCase(to: "path"), let path = outer(cookiePath: attribute.extracting(range)) {
             output += attribute.extracting(0..<range.lowerBound).copied() + path
@@ -213,15 +215,17 @@ package final class OuterAddresses: Sendable {
     }
 
     /// Whether a domain is the upstream's host, and neither the client's nor one above it.
-    private func isForeign(domain: Span<UInt8>, _ authority: Span<UInt8>) -> Bool {
+    private func isForeign(domain: Span<UInt8>, _ called: [[UInt8]]) -> Bool {
         let first = !domain.isEmpty && domain[0] == UInt8(ascii: ".") ? 1 : 0
         let name = domain.extracting(first..<domain.count)
-        let called = authority.extracting(0..<Self.hostEnd(authority))
-        let above = called.count - name.count
-        if above >= 0, called.extracting(above..<called.count).isEqualIgnoringCase(to: name),
-            above == 0 || called[above - 1] == UInt8(ascii: ".")
-        {
-            return false
+        for authority in called {
+            let host = authority.span.extracting(0..<Self.hostEnd(authority.span))
+            let above = host.count - name.count
+            if above >= 0, host.extracting(above..<host.count).isEqualIgnoringCase(to: name),
+                above == 0 || host[above - 1] == UInt8(ascii: ".")
+            {
+                return false
+            }
         }
         for own in hosts {
             let host = own.span

@@ -44,6 +44,13 @@ enum ClientChain {
         var host: [UInt8] = []
         var port: Int?
 
+        /// Host and port as they stand in a URL.
+        var authority: [UInt8] {
+            let name = String(decoding: host, as: UTF8.self)
+            let named = name.utf8.contains(UInt8(ascii: ":")) ? "[\(name)]" : name
+            return Array((port.map { "\(named):\($0)" } ?? named).utf8)
+        }
+
         fileprivate mutating func take(scheme: Span<UInt8>) {
             if scheme.isEqualIgnoringCase(to: "https") { isSecure = true }
             if scheme.isEqualIgnoringCase(to: "http") { isSecure = false }

@@ -25,6 +25,14 @@ extension Exchange {
     /// The client as far as it is known: by what trusted peers say, else the peer.
     var client: SocketAddress? { realClient ?? downstream?.peer }
 
+    /// The authorities that the client may have called: what Host says, and what a trusted peer says of it.
+    func calledAuthorities(_ snapshot: ConfigurationSnapshot, _ route: Route) -> [[UInt8]] {
+        let called = [request.authority.copied()]
+        guard trustsPeer else { return called }
+        let origin = ClientChain.origin(of: request, route.forwarding.format, trusted: snapshot.forwarding.trusted)
+        return origin.host.isEmpty ? called : called + [origin.authority]
+    }
+
     // MARK: Header rules
 
     /// Takes what the rules want of the request's head, before anything goes upstream. It is refused where a
