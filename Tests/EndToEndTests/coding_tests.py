@@ -367,17 +367,36 @@ class ResponseCodingTests(ProxyTestCase):
         accept = ("Accept-Encoding: gzip",)
         for fields, status, media_type, size in (
                 (("Content-Encoding: br",), 200, "text/plain", 1000), (("Cache-Control: no-transform",), 200, "text/plain", 1000),
-                (("Content-Range: bytes 0-9/100",), 206, "text/plain", 1000), ((), 200, "image/png", 1000),
+                (("Content-Range: bytes 0-9/100",), 206, "image/png", 1000), ((), 200, "image/png", 1000),
                 ((), 200, "text/plain", 99)):
             self.answer(text[:size], 'ETag: "x"', *fields, status=status, media_type=media_type)
             response = self.send("GET", "/plain/a", fields=accept)
             self.assertEqual((response.status, response.body), (status, text[:size]), fields)
             self.assertEqual((response.framing, response.fields.get("etag")), ("length", '"x"'))
             self.assertNotIn("vary", response.fields)
+        # A range is of a representation of which there is another one.
+        for size in (99, 1000):
+            self.answer(text[:size], 'ETag: "x"', "Content-Range: bytes 0-9/1000", status=206, media_type="text/plain")
+            response = self.send("GET", "/plain/a", fields=accept)
+            self.assertEqual((response.body, response.fields.all("vary"), response.fields.get("etag")),
+                             (text[:size], ["Accept-Encoding"], '"x"'))
         self.answer(text, 'ETag: "x"', media_type="text/plain")
         response = self.send("GET", "/plain/a")
         self.assertEqual((response.body, response.fields.get("vary"), response.fields.get("etag")),
                          (text, "Accept-Encoding", '"x"'))
+
+    def test_a_download_is_not_resumed_in_another_coding(self):
+        date, accept = "If-Range: Sat, 01 Jan 2022 00:00:00 GMT", "Accept-Encoding: gzip"
+        for path, fields, ranged in (
+                ("/plain/a", (date, accept), False), ("/plain/a", (date,), True), ("/plain/a", (date, "Accept-Encoding: identity"), True),
+                ("/plain/a", (accept,), True), ("/plain/a", ('If-Range: "x"', accept), True), ("/plain/a", ('If-Range: W/"x"', accept), True),
+                ("/untouched", (date, accept), True)):
+            with self.subTest(path, fields=fields):
+                self.upstream.reset()
+                self.send("GET", path, fields=("Range: bytes=10-", *fields))
+                received = self.upstream.one().fields
+                self.assertEqual((received.all("range"), "if-range" in received),
+                                 (["bytes=10-"] if ranged else [], ranged and any("If-Range" in field for field in fields)))
 
     def test_f8_f9_head_and_304_speak_of_the_compressed_answer(self):
         def script(exchange):

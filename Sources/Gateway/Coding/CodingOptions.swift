@@ -1,4 +1,5 @@
 public import ContentCoding
+package import HTTPWire
 internal import Transcoding
 
 /// What a route does with content codings: which it undoes where it converts, and which it applies to responses.
@@ -51,5 +52,15 @@ package final class Compression: Sendable {
     package func takes(type: Span<UInt8>) -> Bool {
         for candidate in options.types where candidate.matches(contentType: type) { return true }
         return false
+    }
+
+    /// Whether a client asks for the rest of what it may have in a coding of ours, and names that by its date, which the coded form has in
+    /// common with the uncoded one: the upstream would send bytes of the latter to go behind the former. A tag tells them apart, as
+    /// the coded form's is weak, which no range goes by (RFC 9110 §13.1.5).
+    package func mayHaveCodedBeginning(of head: borrowing MessageHead) -> Bool {
+        guard options.plain, let line = head.first(.ifRange), !head.value(line).isEmpty,
+            head.value(line)[head.value(line).count - 1] != UInt8(ascii: "\"")
+        else { return false }
+        return AcceptEncodingField.choose(among: options.codings, for: head) != nil
     }
 }

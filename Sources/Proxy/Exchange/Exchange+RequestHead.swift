@@ -122,10 +122,15 @@ extension Exchange {
         }
         if worker.isTracing { beginTrace() }
         let isTraced = watchers.contains(.trace)
+        var replaced: KnownFieldSet = isTraced ? trace.replacedFields : []
+        if request.contains(.ifRange), route.compression?.mayHaveCodedBeginning(of: request) == true {
+            // The answer is whole then, and the client begins anew.
+            replaced.formUnion([.range, .ifRange])
+        }
         let passed = PassedFields(
             request: request, by: rule, isConverted: requestTranscoder.isBegun,
             convertsResponses: route.convertsResponses,
-            isTrusted: trustsPeer, without: isTraced ? trace.replacedFields : [])
+            isTrusted: trustsPeer, without: replaced)
         let position = passed.write(request, into: &output)
         writeConversion(of: route, into: &output)
         writeClient(rule, into: &output)

@@ -230,9 +230,14 @@ extension Exchange {
         }
         let isHead = request.methodKind == .head
         guard isHead || !length.isEmpty, head.status >= 200, head.status != 204, head.status != 205,
-            !head.isPartial, !head.hasContentCoding, !head.forbidsTransform,
+            !head.hasContentCoding, !head.forbidsTransform,
             let line = head.contentTypeLine, compression.takes(type: head.value(line))
         else { return nil }
+        if head.isPartial {
+            // A range is of the uncoded form; what it is a part of varies all the same (RFC 9110 §15.3.7).
+            changes.formUnion(.variesByCoding)
+            return nil
+        }
         if let count = isHead ? Framing.announcedLength(head) : length.count, count < compression.options.least {
             return nil
         }
