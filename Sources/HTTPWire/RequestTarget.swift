@@ -61,7 +61,7 @@ internal enum RequestTarget {
         head.targetForm = .absolute
         let isSecure = hasPrefix(head.bytes.span, start, end, "https://")
         guard isSecure || hasPrefix(head.bytes.span, start, end, "http://") else {
-            throw WireError(.badTarget, at: start)
+            throw WireError(namesScheme(head.bytes.span, start, end) ? .badScheme : .badTarget, at: start)
         }
         head.isSecureTarget = isSecure
         let authorityStart = start + (isSecure ? 8 : 7)
@@ -82,6 +82,16 @@ internal enum RequestTarget {
             head.queryRange = ByteRange(at + 1, end)
             try checkBytes(head.bytes.span, at + 1, end, rules, isPath: false)
         }
+    }
+
+    /// Whether there begins `scheme://` (RFC 3986 §3.1), which no authority does.
+    private static func namesScheme(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
+        guard ASCII.isAlpha(bytes[start]) else { return false }
+        var at = start + 1
+        while at < end, ASCII.isAlpha(bytes[at]) || ASCII.isDigit(bytes[at]) || "+-.".utf8.contains(bytes[at]) {
+            at += 1
+        }
+        return hasPrefix(bytes, at, end, "://")
     }
 
     private static func splitPath(

@@ -10,6 +10,7 @@ enum Explained {
         "http_bad_host": "R17: NIO takes any text for a host",
         "http_bad_percent": "R11: NIO takes any target",
         "http_bad_request_line": "R4: HTTP/0.9, which NIO waits with",
+        "http_bad_scheme": "R9: NIO takes any target",
         "http_bad_target": "R9: NIO doesn't compare method and target",
         "http_bad_target_byte": "R8: NIO takes bytes that no URI has",
         "http_bad_transfer_encoding": "R21: NIO takes what ends in chunked, or is a list",

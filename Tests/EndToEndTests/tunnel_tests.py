@@ -50,7 +50,7 @@ def websocket_echo(exchange):
     """A WebSocket server that sends back what it gets."""
     fields = exchange.received.fields
     if fields.get("upgrade") != "websocket":
-        return exchange.answer(426)
+        return exchange.answer(426, fields=("Upgrade: websocket", "Upgrade: other/1", "Connection: upgrade"))
     exchange.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                   f"Sec-WebSocket-Accept: {accept_key(fields.get('sec-websocket-key'))}\r\n\r\n")
     while True:
@@ -128,7 +128,9 @@ class WebSocketTests(ProxyTestCase):
         self.upstream.script = websocket_echo
         for target in ("/off", "/form-json"):
             client, _ = self.open(target)
-            self.assertEqual(client.response().status, 426)
+            response = client.response()
+            self.assertEqual((response.status, response.fields.all("upgrade")), (426, ["websocket", "other/1"]))
+            self.assertIn("Upgrade", response.fields.all("connection"))
 
 
 class EarlyAnswerTests(ProxyTestCase):

@@ -44,8 +44,18 @@ extension DownstreamConnection: Downstream, SwitchableSink {
         } else {
             HeadWriter.framing(framing, into: &output)
         }
+        if head.status == 426, response.status == nil { appendOffers(of: head) }
         output.append(response.isLast ? "Connection: close\r\n\r\n" : "\r\n")
         if worker.keepsExchanges, let exchange, exchange.tap != nil { exchange.tapAnswer(output, from: added) }
+    }
+
+    /// Writes the protocols for which an upstream's 426 asks: without them it says nothing (RFC 9110 §15.5.22). HTTP/2 has no such field.
+    private func appendOffers(of head: borrowing MessageHead) {
+        guard head.contains(.upgrade) else { return }
+        for line in 0..<head.fieldCount where head.known(line) == .upgrade {
+            HeadWriter.clean("Upgrade", head.value(line), into: &output)
+        }
+        HeadWriter.field("Connection", "Upgrade", into: &output)
     }
 
     private static func framing(of response: ResponseStart) -> BodyFraming {
