@@ -200,29 +200,10 @@ INLINED AVX2 struct value value_of(const struct recast_pairs *of, const uint8_t 
     return judged(of, end, last, limit, text, written, is_ascii);
 }
 
-/* What every object of JavaScript has. */
-static const struct {
-    size_t count;
-    const char *text;
-} names_of_every_object[] = {
-    {7, "valueOf"}, {8, "toString"}, {9, "__proto__"}, {11, "constructor"}, {13, "isPrototypeOf"}, {14, "hasOwnProperty"},
-    {14, "toLocaleString"}, {16, "__defineGetter__"}, {16, "__defineSetter__"}, {16, "__lookupGetter__"}, {16, "__lookupSetter__"},
-    {20, "propertyIsEnumerable"},
-};
-enum { counts_of_every_object = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 11 | 1 << 13 | 1 << 14 | 1 << 16 | 1 << 20 };
+/* What qs never sets. */
+INLINED bool is_proto(const uint8_t *name, size_t count) { return count == 9 && !memcmp(name, "__proto__", 9); }
 
-static bool is_among_them(const uint8_t *name, size_t count) {
-    for (size_t at = 0; at < sizeof names_of_every_object / sizeof *names_of_every_object; at++)
-        if (names_of_every_object[at].count == count && !memcmp(names_of_every_object[at].text, name, count)) return true;
-    return false;
-}
-
-INLINED bool is_of_every_object(const uint8_t *name, size_t count) {
-    return count <= 20 && (counts_of_every_object >> count & 1) && is_among_them(name, count);
-}
-
-/* Whether a name is a root, or one and keys in brackets or pushes, none of which every object of JavaScript has. A block can be read behind
-   it. */
+/* Whether a name is a root, or one and keys in brackets or pushes, none of which is __proto__. A block can be read behind it. */
 AVX2 static bool is_path(const uint8_t *const name, size_t count) {
     /* Where a segment begins, and whether it stands in brackets. */
     size_t from = 0;
@@ -237,13 +218,13 @@ AVX2 static bool is_path(const uint8_t *const name, size_t count) {
             if (name[end] != (is_inside ? ']' : '[')) return false;
             /* There is a root, and nothing between brackets. */
             if (!is_inside && (end == from) != (from > 0)) return false;
-            if (is_of_every_object(name + from, end - from)) return false;
+            if (is_proto(name + from, end - from)) return false;
             is_inside = !is_inside;
             from = end + 1;
         }
     }
     if (from > 0) return !is_inside && from == count;
-    return count > 0 && !is_of_every_object(name, count);
+    return count > 0 && !is_proto(name, count);
 }
 
 /* Whether a name may go on behind its first '=': up to the first bracket that a '=' follows. `text` is the value, decoded, and the name,

@@ -32,6 +32,7 @@ DOCUMENTS = {
     "dots": {"a.b": "1", "c": {"d.e": "2"}},
     "21 elements": {"l": [str(number) for number in range(21)]},
     "6 levels": {"a": {"b": {"c": {"d": {"e": {"f": {"g": "x"}}}}}}},
+    "what every object of JavaScript has": {"toString": "1", "a": {"constructor": "2", "hasOwnProperty": {"valueOf": "3"}}},
     "brackets in a key of the root": {"a[b]": "1"},
     "a bracket in a nested key": {"a": {"b]c": "1"}},
     "an open bracket in a nested key": {"a": {"[": "1"}},

@@ -115,7 +115,7 @@ import Testing
         .members(##"{"p\u0000":"1"}"##, .nulInName), .members(##"{"p":{"q\u0000r":"1"}}"##, .nulInNameBelow),
         .members(##"{"\u0007p":"1"}"##, .controlInName), .members(##"{"p%0D%0A":"1"}"##, .escapeInName),
         .members(##"{"p\nq":"1"}"##, .lineEndInName), .members(##"{"p\r\nq":"1"}"##, .digitName),
-        .members(#"{"hasOwnProperty":"1"}"#, .inheritedName),
+        .members(#"{"__proto__":"1"}"#, .protoName),
         .members(#"{"2nd":"1"}"#, .digitName), .members(#"{"p:q":"1"}"#, .colonName),
         .members("{\"" + String(repeating: "p", count: 260) + "\":\"1\"}", .longName),
         .members(#"{"p&q=r":"1"}"#, .digitName),

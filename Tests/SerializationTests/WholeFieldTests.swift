@@ -32,6 +32,7 @@ struct WholeFieldTests {
         // Names that a library reads in its own way, and keys of tables.
         "a.b=1&a b=2& a=3&a\u{0}b=4&.=5& =6&a[b.c]=7&a[ ]=8&a[\t]=9&a[ b]=10&a[b\u{0}c]=11&a.b[c]=12&a[b]=13&",
         "toString=1&constructor=2&a[toString]=3&__proto__=4&__proto__[a]=5&__Host-a=6&__Secure-b=7&toStrings=8&",
+        "a[__proto__]=1&a[b][__proto__]=2&a[__proto_]=3&a[__proto___]=4&__proto_=5&__proto___=6&hasOwnProperty[x]=7&",
         "10=a&9=b&x=c&1=d&01=e&4294967295=f&4294967294=g&x[1]=h&x[0]=i&9[b]=j&",
         "a=b]=c&a=b%5D=c&a=b%5d%3Dc&a[=b]=c&a%5B=b%5D=c&a=]&a==&a=[b]&x%5By%5D=z=w&",
         "b=]&=b]=c&a[b=c]=1&a[b]=c]=d&c=1&=]=2&d%5D=]=3&",

@@ -221,8 +221,9 @@ extension ConversionNoteTests {
                 "a=%7B%22b%22%3A%7B%22c%22%3A%7B%22d%22%3A%7B%22e%22%3A%7B%22f%22%3A%7B%22g%22%3A%22x%22%7D%7D%7D%7D%7D%7D"
             )),
         Case(
-            conversion: "json -> form(dialect: qs)", code: "qs_name_dropped", body: #"{"toString":"x","":"y","b":"z"}"#,
-            output: "toString=x&=y&b=z", back: ("form(dialect: qs) -> json", #"{"b":"z"}"#)),
+            conversion: "json -> form(dialect: qs)", code: "qs_name_dropped",
+            body: #"{"__proto__":"x","":"y","toString":"z"}"#,
+            output: "__proto__=x&=y&toString=z", back: ("form(dialect: qs) -> json", #"{"toString":"z"}"#)),
         Case(
             conversion: "form -> multipart", code: "name_escaped", body: "a%22b=x",
             output: "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a%22b\"\r\n\r\nx\r\n--BOUNDARY--\r\n",

@@ -208,8 +208,8 @@ struct recast_pairs {
     bool leaves_beyond;
     /* Whether objects below the root are to be typed once they have a member, and are left alone where its name may be a number. */
     bool notes_keys;
-    /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, and hold
-       nothing that every object of JavaScript has. */
+    /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, none of which
+       is __proto__. */
     bool keeps_names;
     /* Of members with whole names: whether a number in brackets is an index, and how many keys a name may have behind its root. */
     bool reads_indices;

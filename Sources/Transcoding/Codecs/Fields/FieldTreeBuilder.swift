@@ -180,7 +180,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         switch library {
         case .php: name.isPHPKey
         case .rack: !name.isEmpty
-        case .qs: !name.isEmpty && !FieldName.isOfEveryObject(name)
+        case .qs: !name.isEmpty && !FieldName.isProto(name)
         case nil:
             options.nesting == .flat
                 || options.nesting == .dots && Scan.firstIndex(of: UInt8(ascii: "."), in: name) == nil

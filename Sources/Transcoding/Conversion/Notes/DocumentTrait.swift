@@ -15,7 +15,7 @@ internal enum DocumentTrait: Int, CaseIterable {
     case emptyObject, object, deepObject, numberedKeys, gappedKeys, numberAmongKeys
     // Names.
     case brackets, openBracket, dot, bracketsBelow, dotBelow, emptyName, emptyNameBelow, spaceInName, spaceBeforeName
-    case nulInName, nulInNameBelow, controlInName, escapeInName, lineEndInName, inheritedName
+    case nulInName, nulInNameBelow, controlInName, escapeInName, lineEndInName, protoName
     case digitName, colonName, longName, textMember, textBeside, textContainer, lateAttribute, attributeContainer
     case attributeNull
     // The document.
@@ -159,7 +159,7 @@ internal enum DocumentTrait: Int, CaseIterable {
         case .controlInName: Self.members(##"{"a\u0001b":"x"}"##, .otherNames)
         case .escapeInName: Self.members(##"{"a%22b":"x"}"##, .otherNames)
         case .lineEndInName: Self.members(##"{"a\nb":"x"}"##, .otherNames, .escapeInName)
-        case .inheritedName: Self.members(#"{"toString":"x"}"#, .otherNames)
+        case .protoName: Self.members(#"{"__proto__":"x"}"#, .otherNames)
         case .digitName: Self.members(#"{"1a":"x"}"#, .freeNames)
         case .colonName: Self.members(#"{"p:a":"x"}"#, .otherNames)
         case .longName:

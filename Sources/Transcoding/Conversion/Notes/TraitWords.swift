@@ -156,9 +156,9 @@ extension NoteWriter {
         case .emptyName where plan.output == .multipart && dialect == .rack:
             return TraitWords(
                 "name_empty_root", "an empty name", "is text/plain[] to Rack, where another may be the same", .none)
-        case .emptyName where dialect == .qs, .emptyNameBelow where dialect == .qs, .inheritedName where dialect == .qs:
+        case .emptyName where dialect == .qs, .emptyNameBelow where dialect == .qs, .protoName where dialect == .qs:
             return TraitWords(
-                "qs_name_dropped", "an empty name, or one that every object of JavaScript has, as toString",
+                "qs_name_dropped", "an empty name, or __proto__",
                 "is dropped by qs where it reads", .none)
         case .dot where isPHP, .spaceInName where isPHP, .openBracket where isPHP, .spaceBeforeName where isPHP:
             return TraitWords(
@@ -446,7 +446,7 @@ extension DocumentTrait {
         case .controlInName: ("name_control", "a name with a control character")
         case .escapeInName: ("name_escaped", "a name with a quotation mark or a line end")
         case .lineEndInName: ("name_lines", "a name with a line end")
-        case .inheritedName: ("name_inherited", "a name that every object of JavaScript has, as toString")
+        case .protoName: ("name_proto", "the name __proto__")
         case .digitName: ("name_digit", "a name that begins with a digit")
         case .colonName: ("name_colon", "a name with a colon")
         case .longName: ("name_long", "a name of more than 256 bytes")

@@ -1,13 +1,14 @@
 internal import Octets
 
-/// How qs 6 reads a key (`splitKeyIntoSegments`).
+/// How qs 6 reads a key (`splitKeyIntoSegments`) where it is called as Express does, with `allowPrototypes: true`.
 extension FieldName {
     /// Splits the name at `range`.
     ///
     /// - What stands before the first `[` is the root; it may be missing. Groups of balanced brackets follow: `[]` pushes,
     ///   `[x]` is a key. Text between the groups and behind the last one is no part of the name: `a[b]c` is `a[b]`.
     /// - From a group that is never closed on, and beyond `depth` groups, the rest is one key, brackets included.
-    /// - An empty name drops the field, and so does a key that every object of JavaScript has, as `constructor`.
+    /// - An empty name drops the field, and so does `__proto__` for a key. Without `allowPrototypes` all names that every object of
+    ///   JavaScript has would, as `constructor`.
     internal mutating func splitQS(_ name: Range<Int>, depth: Int) {
         let open = UInt8(ascii: "[")
         let end = name.upperBound
@@ -16,11 +17,11 @@ extension FieldName {
             return
         }
         guard var at = firstIndex(of: open, in: name) else {
-            isDropped = isOfEveryObject(name)
+            isDropped = isProto(name)
             return segments.append(Segment(start: name.lowerBound, end: end, kind: .key))
         }
         if at > name.lowerBound {
-            guard !isOfEveryObject(name.lowerBound..<at) else {
+            guard !isProto(name.lowerBound..<at) else {
                 isDropped = true
                 return
             }
@@ -28,7 +29,7 @@ extension FieldName {
         }
         for _ in 0..<depth {
             guard let stop = closing(of: at, end) else { break }
-            guard !isOfEveryObject(at + 1..<stop) else {
+            guard !isProto(at + 1..<stop) else {
                 isDropped = true
                 return
             }
@@ -61,34 +62,23 @@ extension FieldName {
         return nil
     }
 
-    /// Whether the key at `range` is one of `Object.prototype`'s.
-    private func isOfEveryObject(_ range: Range<Int>) -> Bool { Self.isOfEveryObject(bytes.slice(range)) }
+    private func isProto(_ range: Range<Int>) -> Bool { Self.isProto(bytes.slice(range)) }
 
-    /// As above.
-    internal static func isOfEveryObject(_ key: Span<UInt8>) -> Bool {
-        guard (7...20).contains(key.count) else { return false }
-        for name in namesOfEveryObject where key.isEqual(to: name) { return true }
-        return false
-    }
+    /// Whether a key is `__proto__`, which qs never sets.
+    internal static func isProto(_ key: Span<UInt8>) -> Bool { key.isEqual(to: "__proto__") }
 
     /// Whether a name is a root and keys in brackets, or pushes, and none of these drops the field. May say false where it's so.
     internal static func isQSPath(_ name: Span<UInt8>) -> Bool {
         let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
         var at = Scan.firstIndex(ofAny: open, close, open, close, in: name, from: 0)
-        guard at > 0, at < name.count, name[at] == open, !isOfEveryObject(name.extracting(0..<at)) else { return false }
+        guard at > 0, at < name.count, name[at] == open, !isProto(name.extracting(0..<at)) else { return false }
         while at < name.count {
             let end = Scan.firstIndex(ofAny: open, close, open, close, in: name, from: at + 1)
             guard name[at] == open, end < name.count, name[end] == close,
-                !isOfEveryObject(name.extracting(at + 1..<end))
+                !isProto(name.extracting(at + 1..<end))
             else { return false }
             at = end + 1
         }
         return true
     }
-
-    private static let namesOfEveryObject: [StaticString] = [
-        "constructor", "__defineGetter__", "__defineSetter__", "hasOwnProperty", "__lookupGetter__",
-        "__lookupSetter__", "isPrototypeOf", "propertyIsEnumerable", "toString", "valueOf", "__proto__",
-        "toLocaleString",
-    ]
 }
