@@ -67,6 +67,14 @@ class ConvertTests(unittest.TestCase):
         self.refuse("json -> multipart(files: {f: {from: data_url, types: ['image/*']}})",
                     b'{"f":"data:text/html;base64,QQ=="}', "file_type", JSON)
 
+    def test_names_of_files_are_written_in_two_spellings_or_one(self):
+        files = "files: {f: {from: base64, filename: ü.txt}}"
+        both = """name="f"; filename="ü.txt"; filename*=UTF-8''%C3%BC.txt\r\n"""
+        plain = 'name="f"; filename="ü.txt"\r\n'
+        for options, head in [("", both), ("filenames: plain, ", plain), ("dialect: whatwg, ", plain), ("dialect: whatwg, filenames: both, ", both)]:
+            with self.subTest(options=options):
+                self.assertIn(head, self.text(self.convert(f"json -> multipart({options}{files})", b'{"f":"QQ=="}', JSON)))
+
 
 class AutoOutputTests(ProxyTestCase):
     routes = """

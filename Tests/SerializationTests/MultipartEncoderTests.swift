@@ -64,15 +64,19 @@ struct MultipartEncoderTests {
         }
     }
 
-    @Test("Whose clients write no filename* gets none", arguments: Dialect.allCases)
-    func extended(dialect: Dialect) throws {
+    @Test(
+        "Whose clients write no filename* gets none, unless filenames says otherwise",
+        arguments: Dialect.allCases, [nil] + FilenameStyle.allCases)
+    func extended(dialect: Dialect, style: FilenameStyle?) throws {
+        var options = FieldEncodingOptions(dialect: dialect)
+        if let style { options.filenames = style }
         var encoder = Multipart.Encoder(
-            boundary: try Multipart.boundary("multipart/form-data; boundary=b"), options: .init(dialect: dialect))
+            boundary: try Multipart.boundary("multipart/form-data; boundary=b"), options: options)
         var head = PartHead(name: ByteString("f").bytes.span)
         head.setFilename(ByteString("ü").bytes.span)
         try encoder.beginPart(head)
         let text = ByteString(encoder.output.span.copied()).bytes
-        let isPlain = [.afnetworking, .alamofire, .whatwg].contains(dialect)
+        let isPlain = style.map { $0 == .plain } ?? [.afnetworking, .alamofire, .whatwg].contains(dialect)
         #expect(String(decoding: text, as: UTF8.self).contains("filename=\"ü\""))
         #expect(String(decoding: text, as: UTF8.self).contains("; filename*=UTF-8''%C3%BC\r\n") == !isPlain)
     }

@@ -115,13 +115,18 @@ struct NameLimitTests {
     @Test("a filename is written as far as the reader of ours takes its line, at n - 1, n and n + 1")
     func filenames() throws {
         let line = "Content-Disposition: form-data; name=\"f\"; filename=\"\"; filename*=UTF-8''".utf8.count
-        for (character, size, fixed) in [("\u{e4}", 8, line), ("\"", 3, line - 19), ("a", 1, line - 19)] {
+        let rows: [(String, Int, Int, FilenameStyle)] = [
+            ("\u{e4}", 8, line, .both), ("\u{e4}", 2, line - 19, .plain), ("\"", 3, line - 19, .both),
+            ("a", 1, line - 19, .both),
+        ]
+        for (character, size, fixed, style) in rows {
             for count in [10, 700] {
                 for change in -1...1 {
                     let limit = fixed + size * count + change
                     let plan = plan(.json, .multipart) {
                         $0.limits.partHeaderLine = limit
                         $0.limits.key = 4096
+                        $0.fieldEncoding.filenames = style
                         $0.files = [FileRule(path: path("f"), policy: .stream, source: .object)]
                     }
                     let name = String(repeating: character == "\"" ? "\\\"" : character, count: count)

@@ -212,8 +212,11 @@ struct OutputBoundTests {
         "of filenames that come 180 count, at n - 1, n and n + 1, by the parts that may come and by the bytes that are left"
     )
     func countedFilenames() throws {
-        func bound(parts: Int, body: Int) throws -> Int {
-            let plan = plan(.multipart, .multipart) { $0.limits.parts = parts }
+        func bound(parts: Int, body: Int, _ style: FilenameStyle = .both) throws -> Int {
+            let plan = plan(.multipart, .multipart) {
+                $0.limits.parts = parts
+                $0.fieldEncoding.filenames = style
+            }
             let made = try Conversion.make(plan: plan, contentType: "multipart/form-data; boundary=b")
             return try #require(made.outputBound(ofBody: body)) - body
         }
@@ -230,12 +233,14 @@ struct OutputBoundTests {
         // Some 24 KiB, whatever more may come.
         let (most, least) = (try bound(parts: 700, body: 300_000), try bound(parts: 0, body: 300_000))
         #expect(most - least == 179 * growth)
+        #expect(try bound(parts: 700, body: 300_000, .plain) == bound(parts: 0, body: 300_000))
     }
 
-    @Test("a rule's filename counts as it is written", arguments: [15, 200])
-    func ruledFilenames(_ count: Int) throws {
+    @Test("a rule's filename counts as it is written", arguments: [15, 200], FilenameStyle.allCases)
+    func ruledFilenames(_ count: Int, _ style: FilenameStyle) throws {
         let name = String(repeating: "\u{e4}", count: count) + ".txt"
         let plan = plan(.json, .multipart) {
+            $0.fieldEncoding.filenames = style
             $0.files = [
                 FileRule(path: path("list[*]"), policy: .stream, source: .base64, filename: .literal(name))
             ]

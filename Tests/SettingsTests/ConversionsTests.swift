@@ -122,6 +122,7 @@ import Transcoding
         try field("booleans", \.booleans, encodings: all)
         try field("order", \.order, encodings: all)
         try field("spaces", \.spaces, encodings: ["form"])
+        try field("filenames", \.filenames, encodings: ["multipart", "auto"])
         try field(
             "files", \.files, encodings: all,
             except: ["form": [.stream, .object], "json": [.stream], "multipart": [.object]])

@@ -19,6 +19,10 @@ struct PartOptionsSettingsTests {
         #expect(plan.fieldDecoding.filenames == .base)
         #expect(try Conversions.parse("json(filenames: base) -> multipart").fieldDecoding.filenames == .base)
         #expect(try Conversions.parse("multipart -> json").fieldDecoding.filenames == .keep)
+        let both = try Conversions.parse("multipart(filenames: base) -> multipart(dialect: whatwg, filenames: both)")
+        #expect(both.fieldDecoding.filenames == .base && both.fieldEncoding.filenames == .both)
+        #expect(try Conversions.parse("json -> multipart(dialect: whatwg)").fieldEncoding.filenames == .plain)
+        #expect(try Conversions.parse("json -> multipart(dialect: qs)").fieldEncoding.filenames == .both)
         #expect(plan.jsonParts == [try FieldPath(parsing: "a.b")])
         #expect(
             try Conversions.parse("form(charset: sjis) -> json").fieldDecoding.charsets.map(\.name) == ["shift_jis"])
@@ -29,6 +33,8 @@ struct PartOptionsSettingsTests {
         "a word where it says nothing, or that is none, is told",
         arguments: [
             "form(mixed_parts: flatten) -> json", "form(filenames: base) -> json",
+            "multipart -> form(filenames: plain)", "multipart -> multipart(filenames: base)",
+            "multipart(filenames: plain) -> multipart",
             "form(transfer_encoding: decode) -> json",
             "json(charset: latin1) -> form",
             "multipart(json_parts: yes) -> json", "form -> json(parts: {a: json})",

@@ -14,7 +14,7 @@ export const about = {
   transfer_encoding: 'Parts in base64 or quoted-printable',
   mixed_parts: 'Parts that hold parts',
   json_parts: 'Parts of the type application/json',
-  filenames: 'Names of files, with folders or without',
+  filenames: 'Names of files: read with folders or without, written in one spelling or two',
   files: 'What becomes of files',
   field: 'The name of the field that is the whole body',
   document: 'The field whose JSON text is the document, as payload of webhooks',

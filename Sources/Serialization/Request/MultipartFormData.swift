@@ -39,6 +39,8 @@ public struct MultipartFormData: Sendable {
     public private(set) var packetSize: Int?
     /// What a stream asks its reader to wait between two packets.
     public private(set) var delay = Duration.zero
+    /// How often a part that is appended has a filename that isn't ASCII; the dialect's way unless set.
+    public var filenames: FilenameStyle
 
     private var names = WrittenNames()
     private let checked: Multipart.Boundary
@@ -51,6 +53,7 @@ public struct MultipartFormData: Sendable {
     public init(dialect: Dialect = .recast) {
         isChosen = false
         self.dialect = dialect
+        filenames = FieldEncodingOptions(dialect: dialect).filenames
         let boundary = Self.randomBoundary(dialect)
         checked = boundary
         self.boundary = String(decoding: boundary.bytes, as: UTF8.self)
@@ -64,6 +67,7 @@ public struct MultipartFormData: Sendable {
     public init(boundary: String, dialect: Dialect = .recast) throws(SerializationError) {
         isChosen = true
         self.dialect = dialect
+        filenames = FieldEncodingOptions(dialect: dialect).filenames
         self.boundary = boundary
         guard let checked = Self.boundary(of: boundary) else {
             throw SerializationError(
@@ -243,7 +247,9 @@ extension MultipartFormData {
 
     /// The header comes from the encoder that the proxy writes with, so that one function knows the rules of quoting.
     internal mutating func append(_ body: Body, length: Int, checking head: PartHead) throws(ConversionError) {
-        var encoder = Multipart.Encoder(boundary: checked, options: FieldEncodingOptions(dialect: dialect))
+        var options = FieldEncodingOptions(dialect: dialect)
+        options.filenames = filenames
+        var encoder = Multipart.Encoder(boundary: checked, options: options)
         try encoder.beginPart(head)
         if dialect != .afnetworking, dialect != .alamofire, let fault = names.fault(in: head.name, NameQuoting(dialect))
         {

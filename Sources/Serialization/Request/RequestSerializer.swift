@@ -168,6 +168,7 @@ extension RequestSerializer {
                 try MultipartFormData(boundary: text, dialect: dialect)
             }
             ?? MultipartFormData(dialect: dialect)
+        form.filenames = settings.encoding.filenames
         // Null as the whole parameters is nothing to send, as nil is.
         if let parameters, !parameters.isNull {
             try form.append(parameters: parameters, encoding: settings.encoding, limits: settings.limits)

@@ -32,7 +32,7 @@ struct ConversionReader {
             ("nulls", fieldFormats.union(propertyLists).union([.xml, .text])),
             ("empties", fieldFormats.union([.xml])), ("booleans", structuredFormats.union(wholeFormats)),
             ("parts", fieldFormats), ("spaces", [.form]), ("order", structuredFormats),
-            ("numbers", [.json]), ("files", Set(BodyEncoding.allCases)),
+            ("numbers", [.json]), ("files", Set(BodyEncoding.allCases)), ("filenames", [.multipart]),
             ("remove_nulls", structuredFormats.union(wholeFormats)), ("field", wholeFormats),
             ("large_integers", propertyLists), ("date_fractions", propertyLists),
         ] + XMLOptionReader.outputWords.map { ($0, [.xml]) }
@@ -148,6 +148,7 @@ struct ConversionReader {
             let nulls = NullStyle.allCases.filter { $0 != .key || output == .form }
             fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
             options.word("empties", into: &fields.empties)
+            if output == .multipart { options.word("filenames", into: &fields.filenames) }
             readJSONParts(options, &plan)
         }
         if output == .text {

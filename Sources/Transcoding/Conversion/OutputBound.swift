@@ -262,7 +262,7 @@ extension ConversionPlan {
         files.map { rule in
             let name =
                 rule.name.map { $0.pattern.pieces.reduce(0) { $0 + $1.count } + 4 * $0.pattern.pieces.count } ?? 0
-            return name + (rule.filename?.longest ?? 0) + typeGrowth(rule, from: input)
+            return name + (rule.filename?.longest(fieldEncoding.filenames) ?? 0) + typeGrowth(rule, from: input)
         }.max() ?? 0
     }
 
@@ -284,7 +284,8 @@ extension ConversionPlan {
 
     /// Whether filenames that came go into a multipart body, where those that aren't ASCII are written twice.
     fileprivate func writesCameFilenames(from input: BodyEncoding) -> Bool {
-        output == .multipart && (input == .multipart || files.contains { $0.source(from: input) == .object })
+        output == .multipart && fieldEncoding.filenames == .both
+            && (input == .multipart || files.contains { $0.source(from: input) == .object })
     }
 }
 
@@ -295,10 +296,11 @@ extension FileRule.Filename {
 
     /// With `filename*` where it isn't ASCII. One that is a field's has come as that, which mostly goes out too: 59 bytes of it
     /// may be written twice, longer ones take of the allowance.
-    fileprivate var longest: Int {
+    fileprivate func longest(_ style: FilenameStyle) -> Int {
         switch self {
-        case .literal(let text): 3 * text.utf8.count + Multipart.Encoder.extendedLength(Array(text.utf8).span)
-        case .field: 19 + 4 * 59
+        case .literal(let text):
+            3 * text.utf8.count + (style == .both ? Multipart.Encoder.extendedLength(Array(text.utf8).span) : 0)
+        case .field: style == .both ? 19 + 4 * 59 : 59
         }
     }
 }

@@ -368,6 +368,25 @@ struct MultipartFormDataTests {
     }
 
     @Test(
+        "A filename that isn't ASCII is written as the dialect or `filenames` says", arguments: FilenameStyle.allCases)
+    func filenames(style: FilenameStyle) throws {
+        var serializer = HTTPRequestSerializer(dialect: .recast)
+        serializer.encoding.filenames = style
+        let request = try serializer.multipartRequest(url: "http://h/", boundary: "B") { form in
+            #expect(form.filenames == style)
+            try form.append([1], name: "f", fileName: "\u{fc}", mimeType: "a/b")
+            form.filenames = .both
+            try form.append([2], name: "g", fileName: "\u{fc}", mimeType: "a/b")
+        }
+        _ = try request.writeBody(toFile: folder.path("filenames"))
+        let text = String(decoding: try folder.contents("filenames"), as: UTF8.self)
+        let second = "; filename*=UTF-8''%C3%BC"
+        #expect(text.contains("name=\"f\"; filename=\"\u{fc}\"\(style == .both ? second : "")\r\n"))
+        #expect(text.contains("name=\"g\"; filename=\"\u{fc}\"\(second)\r\n"))
+        #expect(MultipartFormData(dialect: .alamofire).filenames == .plain)
+    }
+
+    @Test(
         "Names, filenames and types with controls are refused",
         arguments: [
             ("a\0", "f", "a/b"), ("a", "f\0", "a/b"), ("a", "f", "a/b\r\nX: 1"), ("a", "f\u{7F}", "a/b"),

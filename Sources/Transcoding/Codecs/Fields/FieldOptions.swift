@@ -91,6 +91,15 @@ public enum MemberOrder: String, Hashable, Sendable, CaseIterable {
     case sorted
 }
 
+/// How often a multipart body has the name of a file that isn't ASCII.
+public enum FilenameStyle: String, Hashable, Sendable, CaseIterable {
+    /// `filename="ü.txt"; filename*=UTF-8''%C3%BC.txt`, for those who read UTF-8 in the second alone. A name that came in a part
+    /// without the second goes out without.
+    case both
+    /// `filename="ü.txt"` (RFC 7578 §4.2), for those who refuse `filename*` or take no long head.
+    case plain
+}
+
 /// What happens to a second value for the same name.
 public enum DuplicatePolicy: String, Hashable, Sendable, CaseIterable {
     /// All values, as an array, in the order they came.
@@ -213,6 +222,8 @@ public struct FieldEncodingOptions: Hashable, Sendable {
     public var order = MemberOrder.input
     /// What happens to files: `stream`, they are files of a multipart body.
     public var files = FilePolicy.stream
+    /// How often a part has a filename that isn't ASCII: `both`, as `filename` and as `filename*`.
+    public var filenames = FilenameStyle.both
 
     /// The options of the dialect `recast`.
     public init() {}
@@ -228,7 +239,8 @@ public struct FieldEncodingOptions: Hashable, Sendable {
     /// | `rack` | `brackets` | `key` | `literal` | `plus` | `input` |
     /// | `whatwg` | `repeat` | `literal` | `literal` | `plus` | `input`, with `nesting: flat` |
     ///
-    /// All but `recast` leave empty arrays and objects out, and write ambiguous names as their library does.
+    /// All but `recast` leave empty arrays and objects out, and write ambiguous names as their library does. `afnetworking`,
+    /// `alamofire` and `whatwg` have `filenames: plain`, as these write them.
     public init(dialect: Dialect) { self = FieldStyle.of(dialect).bundle }
 
     /// Whether a whole array goes out as one JSON text.

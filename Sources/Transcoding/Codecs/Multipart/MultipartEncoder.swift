@@ -6,8 +6,8 @@ extension Multipart {
     /// Names and filenames are written as `NameQuoting` says of the dialect: a quotation mark as `%22` or `\"`, CR as `%0D`, LF as
     /// `%0A`, and in names each line end as CRLF; a backslash as itself, or as two to servers that read two as one. A receiver
     /// that doesn't decode these sees them as they are. A filename that isn't ASCII is written as `filename*` too (RFC 8187),
-    /// for those who read only that in UTF-8, unless it came in a part without; the dialects `afnetworking`, `alamofire` and `whatwg`
-    /// write what those do, who don't. A name with another control character is refused; so is one that would be written, or
+    /// for those who read only that in UTF-8, unless it came in a part without, or `filenames: plain` says otherwise, as the dialects
+    /// `afnetworking`, `alamofire` and `whatwg` do. A name with another control character is refused; so is one that would be written, or
     /// read, as another one of the body is, as `"` and `%22`; and where backslashes aren't escaped, one that ends with an
     /// unpaired backslash, which receivers would take for an escape of the quote.
     ///
@@ -214,7 +214,9 @@ extension Multipart.Encoder {
             } else {
                 output.append("\"blob\"")
             }
-            if writesExtended, !head.isFilenamePlain, saving < .secondFilename { writeExtended(head.filename) }
+            if options.filenames == .both, !head.isFilenamePlain, saving < .secondFilename {
+                writeExtended(head.filename)
+            }
         }
         writeHeaders(head, saving: saving)
     }
@@ -265,14 +267,6 @@ extension Multipart.Encoder {
 
     /// Whether a header of that name is passed on.
     internal static func isWritten(_ name: Span<UInt8>) -> Bool { PartHeadReader.kind(of: name) == .other }
-
-    /// Whether a filename is also written as `filename*`: none of those whose way is followed here does.
-    internal var writesExtended: Bool {
-        switch options.dialect {
-        case .recast, .qs, .php, .rack: true
-        case .afnetworking, .alamofire, .whatwg: false
-        }
-    }
 
     /// Writes `filename*` where it is wanted: all but what no URI escapes either is escaped (RFC 8187 §3.2.1).
     private mutating func writeExtended(_ filename: Span<UInt8>) {

@@ -124,14 +124,16 @@ extension FieldStyle {
 
     /// `AFQueryStringFromParameters`
     private static let afnetworking = FieldStyle(
-        bundle: .init(.afnetworking, arrays: .brackets, nulls: .key, booleans: .numeric, order: .sorted),
+        bundle: .init(
+            .afnetworking, arrays: .brackets, nulls: .key, booleans: .numeric, order: .sorted, filenames: .plain),
         percent: .query, plus: .queryPlus,
         arrayRoot: .nullBrackets, scalarRoot: .nameless, dropsNullRoot: true,
         numbers: .objectiveC, dates: .description)
 
     /// `URLEncodedFormEncoder` 5
     private static let alamofire = FieldStyle(
-        bundle: .init(.alamofire, arrays: .brackets, nulls: .omit, booleans: .numeric, order: .sorted),
+        bundle: .init(
+            .alamofire, arrays: .brackets, nulls: .omit, booleans: .numeric, order: .sorted, filenames: .plain),
         percent: .query, plus: .queryPlus,
         // Every other array is refused once its components are known.
         arrayRoot: .numbered, dropsNullRoot: true, sorting: .components,
@@ -160,7 +162,8 @@ extension FieldStyle {
 
     /// `URLSearchParams`
     private static let whatwg = FieldStyle(
-        bundle: .init(.whatwg, arrays: .repeated, nesting: .flat, nulls: .literal, spaces: .plus),
+        bundle: .init(
+            .whatwg, arrays: .repeated, nesting: .flat, nulls: .literal, spaces: .plus, filenames: .plain),
         percent: .form, plus: .formPlus, hasBareNames: false,
         arrayRoot: .pairs,
         numbers: .javaScript)
@@ -170,7 +173,8 @@ extension FieldEncodingOptions {
     /// The bundle of a dialect other than ours: all of them leave empty arrays and objects out.
     fileprivate init(
         _ dialect: Dialect, arrays: ArrayStyle, nesting: NestingStyle = .brackets, nulls: NullStyle = .empty,
-        booleans: BooleanStyle = .literal, spaces: SpaceStyle = .percent, order: MemberOrder = .input
+        booleans: BooleanStyle = .literal, spaces: SpaceStyle = .percent, order: MemberOrder = .input,
+        filenames: FilenameStyle = .both
     ) {
         self.init()
         self.dialect = dialect
@@ -180,6 +184,7 @@ extension FieldEncodingOptions {
         self.booleans = booleans
         self.spaces = spaces
         self.order = order
+        self.filenames = filenames
         empties = .omit
     }
 }
