@@ -108,6 +108,42 @@ import Transcoding
         #expect(try Conversions.parse(conversion).notes().contains { $0.code == "files_first" } == isNoted)
     }
 
+    @Test(
+        "a map that sets or removes is noted where names pass that the server may read as others",
+        arguments: [
+            ("form -> form", true), ("query -> form", true), ("form -> query", true), ("multipart -> auto", true),
+            ("multipart -> multipart", true), ("auto -> form", true), ("form -> form(dialect: php)", true),
+            ("form(dialect: alamofire) -> multipart", true),
+            ("form(nesting: flat) -> form", true), ("form(dialect: php, nesting: flat) -> form", true),
+            ("form(dialect: php) -> form(dialect: php)", false), ("form(dialect: qs) -> multipart(dialect: qs)", false),
+            ("multipart(dialect: rack) -> multipart(dialect: rack)", false),
+            ("form(dialect: whatwg) -> form(dialect: whatwg)", false), ("form -> json", false), ("json -> form", false),
+        ])
+    func map(_ conversion: String, _ expected: Bool) throws {
+        func isNoted(_ change: (inout FieldMap) -> Void) throws -> Bool {
+            var plan = try Conversions.parse(conversion)
+            change(&plan.map)
+            return plan.notes().contains { $0.code == "map_names" }
+        }
+        let place = try FieldPath(parsing: "u.id")
+        #expect(try isNoted { $0.remove = [place] } == expected)
+        #expect(try isNoted { $0.set = [.init(path: place, value: .literal(.string("trusted")))] } == expected)
+        #expect(try !isNoted { $0.rename = [.init(from: place, to: place)] })
+    }
+
+    @Test("what that note says happens, and the server's dialect mends it", arguments: ["u[id]x", " u[id]"])
+    func otherNames(_ name: String) throws {
+        for (dialect, isHeld) in [("", false), ("(dialect: php)", true)] {
+            var plan = try Conversions.parse("form\(dialect) -> form\(dialect)")
+            plan.map.set = [
+                .init(path: try FieldPath(parsing: "u.id"), value: .literal(.string("trusted")))
+            ]
+            let output = Self.convert(plan, Array("\(name)=evil".utf8))
+            #expect(output.contains("u[id]=trusted"))
+            #expect(output.contains("evil") == !isHeld, "\(output)")
+        }
+    }
+
     @Test("a note is one line: what, what becomes of it, and the setting")
     func text() throws {
         let notes = try Conversions.parse("json -> form").notes().map(\.description)

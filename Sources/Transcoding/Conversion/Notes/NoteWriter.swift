@@ -22,6 +22,7 @@ internal struct NoteWriter {
         }
         writeFiles()
         writeOrder()
+        writeMap()
     }
 
     /// What becomes of fields under the names they came with: no name is structure then, but multipart takes fewer.
@@ -198,6 +199,15 @@ internal struct NoteWriter {
                 : "multipart -> multipart, without dialect, arrays and nesting, keeps names and order as they came")
     }
 
+    /// That the map knows names as the route reads them, where all others pass: a server may read one of those as one of the map's.
+    private mutating func writeMap() {
+        guard plan.passesOtherNames, !plan.map.set.isEmpty || !plan.map.remove.isEmpty else { return }
+        altered(
+            "map_names", "a name that the server alone reads as one of map.set or map.remove",
+            "passes them, as u[id]x beside u[id] in front of PHP",
+            "the server's dialect on both sides reads names as it does")
+    }
+
     private mutating func writeFile(_ what: String, _ code: String, _ policy: FilePolicy) {
         let carries =
             plan.output.hasFiles
@@ -230,6 +240,13 @@ extension ConversionPlan {
     internal var passesFields: Bool {
         streamsFields && output != .raw && inputs.allSatisfy { $0.isFlat }
             && (output == .form || output == .multipart)
+    }
+
+    /// Whether fields come and go out as such, and names that don't follow the grammar are names as others. URLSearchParams' are texts to
+    /// the server, too.
+    internal var passesOtherNames: Bool {
+        (output == .form || output == .multipart) && inputs.contains { $0 == .form || $0 == .multipart }
+            && fieldDecoding.libraryOfNames == nil && fieldDecoding.dialect != .whatwg
     }
 
     /// Whether files of a multipart body go out before its fields, in whatever order they came: fields are put together first.
