@@ -520,7 +520,7 @@ public class HTTP2Session {
             _ =
                 code == HTTP2ErrorCode.enhanceYourCalm.rawValue
                 ? fail(.excess, "too much in one frame of settings")
-                : fail(.rule, "it broke a rule of HTTP/2 (RFC 9113 §7, code \(code))")
+                : fail(.rule, "it broke a rule of HTTP/2 (\(HTTP2ErrorCode(rawValue: code).name), RFC 9113 §7)")
         }
         guard type == FrameType.data || type == FrameType.headers, flags & FrameFlags.endStream != 0 else { return }
         nuisance.pay(Nuisance.response)

@@ -90,6 +90,7 @@ public final class HTTP2Stream {
 
         /// How the stream came to its end while content was still to be taken.
         var endCode: HTTP2ErrorCode?
+        var codeAsTold = HTTP2ErrorCode.noError
     }
 
     @safe @exclusivity(unchecked) private var state = State()
@@ -370,8 +371,12 @@ public final class HTTP2Stream {
         session?.reset(self, code)
     }
 
+    /// The code that the stream ended with, as its peer said it: NO_ERROR, too, where that gave it up.
+    public var codeAsTold: HTTP2ErrorCode { state.codeAsTold }
+
     /// Called once, when the session knows the stream no more. A client may give it up with any code, NO_ERROR among them.
     internal func close(_ code: HTTP2ErrorCode) {
+        state.codeAsTold = code
         let isWhole = state.isEndSent && (state.hasEnded || state.resetsWhenSent)
         let code = code == .noError && !isWhole ? .cancel : code
         session?.queuedCount -= output.count

@@ -360,10 +360,11 @@ struct ClientSessionTests {
         arguments: [(UInt32(7), "closed 7"), (8, "closed 8"), (2, "closed 2"), (0, "closed 8")])
     func resets(code: UInt32, told: String) {
         let caller = Caller()
-        _ = caller.request()
+        let stream = caller.request()
         _ = caller.bytes()
         #expect(caller.read(server { $0.frame(3, 0, 1, ClientBytes.four(code)) }))
         #expect(caller.events == ["ready", "1 \(told)"])
+        #expect(stream.codeAsTold.rawValue == code)
     }
 
     @Test("A whole response isn't lost, whatever comes behind it before it is taken", arguments: [false, true])

@@ -94,15 +94,20 @@ extension Exchange {
         tell(.upstreamDrained(isEmpty: isEmpty))
     }
 
+    // A head of which the client has nothing yet is taken back first: to a connection that ends without a byte clients send their
+    // request again, whatever its method is.
+
     /// It failed, or ended before the response did, or before the request had gone out.
     func upstreamFailed() {
         upstream = nil
+        withdrawHead()
         tell(.upstreamFailed, cutFlag: .upstreamGone)
     }
 
     /// It gave up the request alone, which a client without a response is told by `refusal`.
     func upstreamGaveUp(_ refusal: Refusal) {
         upstream = nil
+        withdrawHead()
         catchingRefusal { () throws(Refusal) in
             do throws(Refusal) {
                 try handle(.upstreamFailed)
@@ -125,6 +130,7 @@ extension Exchange {
     func upstreamTimedOut(_ kind: AdmissionCounters.Timeout, leaving endpoint: Endpoint? = nil) {
         worker.counters.admission.count(kind)
         if let endpoint, sendAgain(.timeout, avoiding: endpoint) { return }
+        withdrawHead()
         tell(.upstreamTimedOut, cutFlag: .upstreamTime)
     }
 

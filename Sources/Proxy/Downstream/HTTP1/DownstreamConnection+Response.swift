@@ -122,6 +122,10 @@ extension DownstreamConnection: Downstream, SwitchableSink {
     }
 
     /// Without a last chunk, short of the length that was told, or by a reset where only the end of the connection ends the content
-    /// (docs/rules.md F14).
-    func cut() { close(reset: endsByClose) }
+    /// (docs/rules.md F14). What was written of it goes out: a connection that ends without a byte is one that had ended before the request
+    /// came, to clients, which send it again.
+    func cut() {
+        flush()
+        close(reset: endsByClose)
+    }
 }

@@ -263,7 +263,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
 
     func tickEnded() {
         awaitsTick = false
-        if isRefused { return fail(.refusedStream, nil) }
+        if isRefused { return fail(.refusedStream, of: nil, nil) }
         guard !isBlocked, let stream else { return }
         stream.resume()
         // The window that is free again is to be told: the server may be waiting for nothing else.
@@ -280,7 +280,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             self.stream = nil
             return exchange.upstreamDrained()
         }
-        fail(code, stream.isMalformed ? .malformed : connection.fault.map { .connection($0) })
+        fail(code, of: stream, stream.isMalformed ? .malformed : connection.fault.map { .connection($0) })
     }
 
     /// The response has a fault that nghttp2 doesn't see.
@@ -302,15 +302,17 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     }
 
     /// The stream is over before the response was whole, or before the request had gone out; `fault`: because of what the server sent.
-    private func fail(_ code: HTTP2ErrorCode, _ fault: ResponseFault?) {
+    private func fail(_ code: HTTP2ErrorCode, of stream: HTTP2Stream?, _ fault: ResponseFault?) {
         if let fault, phase != .done { return misread(fault) }
         if endBehindHead() { return }
         let (phase, exchange) = (phase, exchange)
         letGo()
         guard let exchange else { return }
+        // The server's own word for it.
+        let told = (stream?.codeAsTold ?? code).name
         guard phase == .head else {
             if phase == .body { exchange.noteAnswered(.reset) }
-            return exchange.upstreamFailed()
+            return connection.isOver ? exchange.upstreamFailed() : exchange.upstreamGaveUp(.upstreamReset(told))
         }
         pool.tally.closed &+= 1
         let cause: RetryCause
@@ -330,7 +332,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         } else if connection.isOver {
             exchange.upstreamFailed()
         } else {
-            exchange.upstreamGaveUp(.upstreamReset(code.name))
+            exchange.upstreamGaveUp(.upstreamReset(told))
         }
     }
 
