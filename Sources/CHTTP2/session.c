@@ -69,8 +69,10 @@ static int bad_field(
 static int frame_read(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     (void)session;
     recast_http2 *own = user;
-    uint32_t code = frame->hd.type == NGHTTP2_GOAWAY ? frame->goaway.error_code : 0;
-    int failed = own->calls->frame(own->owner, frame->hd.stream_id, frame->hd.type, frame->hd.flags, code);
+    bool is_end = frame->hd.type == NGHTTP2_GOAWAY;
+    int32_t stream = is_end ? frame->goaway.last_stream_id : frame->hd.stream_id;
+    uint32_t code = is_end ? frame->goaway.error_code : 0;
+    int failed = own->calls->frame(own->owner, stream, frame->hd.type, frame->hd.flags, code);
     return failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 

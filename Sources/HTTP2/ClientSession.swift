@@ -26,6 +26,8 @@ public final class ClientSession: HTTP2Session {
     public private(set) var isReady = false
     /// Whether the server has said that the connection ends.
     public private(set) var hasEndCome = false
+    /// The last stream that it has looked at, by what it said then.
+    private var lastTaken: Int32 = 0
 
     /// - Parameters:
     ///   - isSecure: whether the connection has TLS, which `:scheme` tells.
@@ -45,6 +47,13 @@ public final class ClientSession: HTTP2Session {
     /// Streams that the server lets be open at once.
     // SAFETY: see `session`.
     public var peerStreams: Int { Int(unsafe recast_http2_peer_streams(session)) }
+
+    /// Whether the server has ended the connection before `stream`, and has taken others before that; nil: a stream that could not begin.
+    public func hasLeftOut(_ stream: HTTP2Stream?) -> Bool {
+        guard hasEndCome, requestCount > 0, lastTaken > 0 else { return false }
+        guard let stream else { return true }
+        return stream.id > lastTaken
+    }
 
     /// Begins a request; nil where the connection takes no more.
     ///
@@ -113,8 +122,9 @@ public final class ClientSession: HTTP2Session {
         owner.becameReady()
     }
 
-    override internal func endCame(_ code: HTTP2ErrorCode) {
+    override internal func endCame(_ code: HTTP2ErrorCode, last: Int32) {
         hasEndCome = true
+        lastTaken = last
         owner.endCame(code)
     }
 

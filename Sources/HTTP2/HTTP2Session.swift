@@ -378,7 +378,7 @@ public class HTTP2Session {
     /// The peer has told its settings.
     internal func settingsCame() {}
     /// The peer has said that the connection ends (GOAWAY); streams beyond the last that it names are closed next.
-    internal func endCame(_ code: HTTP2ErrorCode) {}
+    internal func endCame(_ code: HTTP2ErrorCode, last: Int32) {}
     /// A frame of that type could not be sent.
     internal func unsent(_ type: UInt8, of stream: HTTP2Stream) {}
 
@@ -445,7 +445,7 @@ public class HTTP2Session {
             if frameContent == 0, !endsStream { _ = bears(1) }
             if endsStream { find(id)?.ended() }
         case FrameType.settings where flags & FrameFlags.acknowledges == 0: settingsCame()
-        case FrameType.goAway: endCame(HTTP2ErrorCode(rawValue: code))
+        case FrameType.goAway: endCame(HTTP2ErrorCode(rawValue: code), last: id)
         default: break
         }
         return 0

@@ -1,7 +1,10 @@
-"""Servers of HTTP/2 that give up what they have begun: what clients see of it."""
+"""Servers of HTTP/2 that give up what they have begun, or take few requests for each connection: what clients see of it."""
+
+import collections
+import threading
 
 from harness import FORM, Client
-from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, HTTP2Client, block, frame, reset)
+from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame, reset)
 from http2_upstream_support import HTTP2ServerTestCase
 
 ROUTES = """
@@ -90,3 +93,86 @@ class HeadAloneTests(HTTP2ServerTestCase):
                 client.request(method, "/", b"x" if method == "POST" else None)
                 self.assertIn(client.reader.head()[0].split()[1], ("200", "502"))
         self.assertEqual(len(server.requests), 2)
+
+
+class FewRequestsTests(HTTP2ServerTestCase):
+    """Servers that end each connection behind so many requests (nginx's `keepalive_requests`) lose none: what a GOAWAY leaves out
+    wasn't looked at, and goes to the next connection, which may leave it out as well."""
+
+    def serve(self, most):
+        """A server that takes `most` streams of each connection and says so at the last one, when `count` requests have come."""
+        server = self.server()
+        self.executed = collections.Counter()
+        self.lock = threading.Lock()
+
+        def script(exchange):
+            last = 2 * most - 1
+            connection = exchange.connection
+            with connection.changed:
+                is_beyond = exchange.stream.number > last
+                goes = exchange.stream.number == last and connection.goaway is None
+                if goes:
+                    connection.goaway = last
+            if is_beyond:
+                return
+            exchange.read_body()
+            if goes:
+                connection.send_goaway(last)
+            with self.lock:
+                self.executed[exchange.received.fields.get("x-id")] += 1
+            exchange.answer(body=exchange.received.fields.get("x-id").encode())
+
+        server.script = script
+        return server
+
+    def test_no_request_is_lost_or_done_twice(self):
+        for most, count in ((1, 20), (5, 60), (50, 100)):
+            with self.subTest(most=most, count=count):
+                self.serve_all(most, count)
+
+    def serve_all(self, most, count):
+        server = self.serve(most)
+        self.proxy(server, upstream="queue: { timeout: 1m }")
+        answers = self.side_by_side(
+            count, lambda number: self.outcome("POST", "/", b"x", [f"X-Id: {number}"]))
+        self.assertEqual(answers, [(200, str(number).encode()) for number in range(count)])
+        self.assertEqual(self.executed, {str(number): 1 for number in range(count)})
+        self.assertGreaterEqual(server.connection_count, count // most)
+        tried = sum(line["attempts"] - 1 for line in self.recast.log_lines(count))
+        self.assertEqual(self.metric("recast_retries_total", result="refused"), tried)
+        self.assertEqual(self.metric("recast_retry_skipped_total"), 0)
+
+    def test_a_connection_that_takes_nothing_is_a_refusal(self):
+        """Once more, and no further."""
+        server = self.server()
+
+        def script(exchange):
+            exchange.connection.send_goaway(0)
+
+        server.script = script
+        self.proxy(server)
+        self.assert_problem(self.send("POST", "/", b"x"), 503, "upstream_refused")
+        self.assertEqual(len(server.requests), 2)
+        self.assertEqual(self.metric("recast_retry_skipped_total", reason="attempts"), 1)
+
+    def test_a_refused_stream_of_such_a_server_is_a_refusal(self):
+        """What it is left out for doesn't count against it, and a second refusal does."""
+        server, refused = self.server(), []
+
+        def script(exchange):
+            exchange.read_body()
+            connection = exchange.connection
+            if exchange.received.target == "/first":
+                exchange.answer()
+                return None
+            refused.append(connection.number)
+            if len(refused) == 1:
+                # The first request of the connection was served: this one is left out.
+                return connection.send_goaway(1)
+            return exchange.abort(REFUSED_STREAM)
+
+        server.script = script
+        self.proxy(server)
+        self.assertEqual(self.send(target="/first").status, 200)
+        self.assert_problem(self.send("POST", "/second", b"x"), 503, "upstream_refused")
+        self.assertEqual(len(refused), 3)

@@ -4,13 +4,26 @@ import Testing
 
 /// Whether a request is sent once more, and when (F20, F21): the decision by itself.
 @Suite struct RetryDecisionTests {
-    private static let causes: [RetryCause] = [.staleConnection, .refused, .reset, .timeout, .status(503)]
+    private static let causes: [RetryCause] = [
+        .staleConnection, .refused, .leftOut, .reset, .timeout, .status(503),
+    ]
 
     private func options(_ change: (inout RetryOptions) -> Void = { _ in }) -> RetryOptions {
         var options = RetryOptions()
         change(&options)
         return options
     }
+
+    /// Free retries of which each cause has had as many as stand behind it.
+    private func counted(_ counts: [(RetryCause, Int)]) -> FreeRetries {
+        var free = FreeRetries()
+        for (cause, count) in counts { for _ in 0..<count { free.note(cause) } }
+        return free
+    }
+
+    private static let spent: [(RetryCause, Int)] = [
+        (.staleConnection, 1), (.refused, 1), (.leftOut, FreeRetries.mostLeftOut),
+    ]
 
     private func all(_ options: inout RetryOptions) {
         options.statuses = [503]
@@ -77,13 +90,13 @@ import Testing
             } == .skip(.responseStarted))
         #expect(
             decide(cause, options) {
-                $0.retries = 3; $0.freeRetries = 1; $0.isIdempotent = false
+                $0.retries = 3; $0.freeRetries = counted(Self.spent); $0.isIdempotent = false
             } == .skip(.attempts))
         // Of what a server refused nothing was executed, either.
         #expect(
             decide(cause, options) {
                 $0.isIdempotent = false; $0.isBuffered = false
-            } == .skip(cause == .refused ? .bodyTooLarge : .notIdempotent))
+            } == .skip(cause.isUntouched ? .bodyTooLarge : .notIdempotent))
         #expect(decide(cause, options) { $0.isBuffered = false } == .skip(.bodyTooLarge))
         // Where nothing was sent, nothing was executed.
         let unsent = decide(cause, options) {
@@ -93,17 +106,26 @@ import Testing
     }
 
     @Test(
-        "a stale connection and a refusal are worth one more try whatever the route asks for, and no second one",
-        arguments: [RetryCause.staleConnection, .refused], [0, 1, 5])
-    func free(_ cause: RetryCause, _ attempts: Int) {
+        "a stale connection and a refusal are worth one more try whatever the route asks for, what is left out many, and each for itself",
+        arguments: spent, [0, 1, 5])
+    func free(_ own: (RetryCause, Int), _ attempts: Int) {
         let options = options { $0.attempts = attempts }
+        let (cause, most) = own
+        let others = Self.spent.filter { $0.0 != cause }
         for retries in [0, attempts, 9] {
-            #expect(decide(cause, options) { $0.retries = retries } == .retry(after: 0))
-            #expect(
-                decide(cause, options) {
-                    $0.retries = retries; $0.freeRetries = 1
-                } == .skip(.attempts))
+            for count in [0, most - 1, most, most + 1] {
+                let decision = decide(cause, options) {
+                    $0.retries = retries; $0.freeRetries = counted(others + [(cause, count)])
+                }
+                #expect(decision == (count < most ? .retry(after: 0) : .skip(.attempts)))
+            }
         }
+    }
+
+    @Test("free retries are counted, and no others")
+    func freeCount() {
+        #expect(counted(Self.spent).count == FreeRetries.mostLeftOut + 2)
+        #expect(counted([(.reset, 3), (.timeout, 3), (.status(503), 3)]) == FreeRetries())
     }
 
     @Test("the route's tries are its own")
@@ -111,7 +133,7 @@ import Testing
         let some = options {
             all(&$0); $0.attempts = 2
         }
-        for free in [0, 1] {
+        for free in [FreeRetries(), counted(Self.spent)] {
             for retries in 0..<4 {
                 let decision = decide(.reset, some) { ($0.retries, $0.freeRetries) = (retries, free) }
                 #expect((decision == .skip(.attempts)) == (retries >= 2))

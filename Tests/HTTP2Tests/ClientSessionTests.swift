@@ -344,6 +344,38 @@ struct ClientSessionTests {
         #expect(caller.session.isOver)
     }
 
+    @Test(
+        "A GOAWAY leaves out what it doesn't name, where the connection has taken something",
+        arguments: [0, 1, 3, 5, UInt32(Int32.max)])
+    func leftOut(last: UInt32) {
+        let caller = Caller()
+        let streams = [caller.request(), caller.request(), caller.request()]
+        _ = caller.bytes()
+        #expect(streams.allSatisfy { !caller.session.hasLeftOut($0) } && !caller.session.hasLeftOut(nil))
+        #expect(caller.read(server { $0.frame(7, 0, 0, ClientBytes.four(last) + ClientBytes.four(0)) }))
+        #expect(streams.map { caller.session.hasLeftOut($0) } == [1, 3, 5].map { last > 0 && $0 > last })
+        #expect(caller.session.hasLeftOut(nil) == (last > 0))
+    }
+
+    @Test("A connection that has had no request leaves none out")
+    func leftOutOfNone() {
+        let caller = Caller()
+        _ = caller.bytes()
+        #expect(caller.read(server { $0.frame(7, 0, 0, ClientBytes.four(UInt32(Int32.max)) + ClientBytes.four(0)) }))
+        #expect(caller.session.hasEndCome && !caller.session.hasLeftOut(nil))
+    }
+
+    @Test("A connection that breaks a rule is told by its name")
+    func faultName() {
+        let caller = Caller()
+        _ = caller.request()
+        _ = caller.bytes()
+        // A field of a table that has none.
+        _ = caller.read(server { $0.frame(1, 5, 1, [0xFF, 0xFF, 0x03]) })
+        _ = caller.bytes()
+        #expect(caller.session.failure?.reason == "it broke a rule of HTTP/2 (COMPRESSION_ERROR, RFC 9113 §7)")
+    }
+
     @Test("A request whose head isn't out yet is refused by a GOAWAY, too")
     func goAwayBeforeSending() {
         let caller = Caller()

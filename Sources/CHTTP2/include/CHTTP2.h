@@ -27,7 +27,8 @@ typedef struct recast_http2_calls {
     int (*field)(void *owner, int32_t stream, const uint8_t *name, size_t name_count, const uint8_t *value, size_t value_count);
     /* A field that may not stand in a message. */
     void (*bad_field)(void *owner, int32_t stream, const uint8_t *name, size_t name_count, const uint8_t *value, size_t value_count);
-    /* A frame was read that isn't ignored; its fields or its content came before. `code` is GOAWAY's. */
+    /* A frame was read that isn't ignored; its fields or its content came before. `code` is GOAWAY's,
+       and so is `stream` then: the last one that it names. */
     int (*frame)(void *owner, int32_t stream, uint8_t type, uint8_t flags, uint32_t code);
     /* A frame that may not come where it did. */
     void (*bad_frame)(void *owner, int32_t stream, uint8_t type, int reason);

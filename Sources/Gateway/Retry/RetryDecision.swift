@@ -15,7 +15,7 @@ package struct RetryProgress {
     /// How often it was sent again already because the route asks for it.
     package var retries = 0
     /// How often it was, whatever the route asks for.
-    package var freeRetries = 0
+    package var freeRetries = FreeRetries()
     /// Whether a byte of it went out: a request of which nothing was sent was not executed, whatever its method is.
     package var hasWritten = false
     /// Whether its method can be executed twice without harm (RFC 9110 §9.2.2).
@@ -40,8 +40,8 @@ extension RetryOptions {
     ) -> RetryDecision {
         guard wants(cause) else { return .unwanted }
         var progress = progress
-        if cause == .refused { progress.isIdempotent = true }
-        let isSpent = cause.isFree ? progress.freeRetries > 0 : progress.retries >= attempts
+        if cause.isUntouched { progress.isIdempotent = true }
+        let isSpent = cause.isFree ? progress.freeRetries.isSpent(cause) : progress.retries >= attempts
         if let skip = skip(progress, isSpent: isSpent) { return .skip(skip) }
         if cause.isFree { return .retry(after: 0) }
         guard budget.spend(now) else { return .skip(.budget) }
@@ -59,7 +59,7 @@ extension RetryOptions {
     /// Whether the route wants a retry for `cause`.
     private func wants(_ cause: RetryCause) -> Bool {
         switch cause {
-        case .staleConnection, .refused: true
+        case .staleConnection, .refused, .leftOut: true
         case .reset: onReset
         case .timeout: onTimeout
         case .status(let status): statuses.contains(status)

@@ -4,7 +4,7 @@
 public struct RetryOptions: Hashable, Sendable {
     /// Whether any request is sent again. Without conditions below, that is one of an idempotent method when the reused connection
     /// that it was sent on turns out to be dead before a byte of the response came, and any of which a server of HTTP/2 says that it
-    /// did nothing with it; each once (docs/rules.md F20).
+    /// did nothing with it; each once (docs/rules.md F20), but what a connection leaves out that has served others (`FreeRetries`).
     public var isEnabled = true
     /// Bytes of the request that are held for that, head and framing included; 64 KiB. A longer request isn't repeated.
     public var buffer = RetryOptions.standardBuffer

@@ -54,7 +54,8 @@ extension Exchange {
         if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions {
             retryBuffer.heedsStatus = route.repeatsOnConditions
             // The method allows that it is sent again, or the server may say that it did nothing with it.
-            if request.methodKind.isIdempotent || connection.mayRefuse { keepForRetry(route) }
+            let mayRefuse = connection.mayRefuse
+            if request.methodKind.isIdempotent || mayRefuse { keepForRetry(route, mayRefuse: mayRefuse) }
         }
         try handle(.connected(atOnce: atOnce))
     }
@@ -385,10 +386,10 @@ extension Exchange {
     // MARK: Sending again
 
     /// Keeps what is sent from here on.
-    private func keepForRetry(_ route: Route) {
+    private func keepForRetry(_ route: Route, mayRefuse: Bool) {
         guard !retryBuffer.isCut else { return }
-        // Sent again already, and not to be sent a third time.
-        guard machine.retries == 0 || route.repeatsOnConditions else { return }
+        // Sent again already, and not to be sent a third time, unless the server leaves it out.
+        guard machine.retries == 0 || mayRefuse || route.repeatsOnConditions else { return }
         retryBuffer.isKept = true
     }
 
@@ -459,7 +460,7 @@ extension Exchange {
         else { return false }
         let pool = snapshot.pools[upstream]
         var progress = RetryProgress()
-        progress.retries = machine.retries - record.freeRetries
+        progress.retries = machine.retries - record.freeRetries.count
         progress.freeRetries = record.freeRetries
         progress.hasWritten = machine.hasWritten
         progress.isIdempotent = request.methodKind.isIdempotent
@@ -479,7 +480,7 @@ extension Exchange {
             releaseUpstream(reusable: false)
             tell(.retried)
             record.retries = machine.retries
-            if cause.isFree { record.freeRetries += 1 }
+            record.freeRetries.note(cause)
             attempt = pool.waitAgain(for: self, after: pause, avoiding: endpoint)
             return true
         }

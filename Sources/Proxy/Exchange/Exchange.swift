@@ -708,7 +708,7 @@ struct ExchangeRecord {
     /// How often the request was sent again after a connection that it had been given to failed.
     var retries = 0
     /// Those of them that no route has to ask for.
-    var freeRetries = 0
+    var freeRetries = FreeRetries()
     /// Whether what brought the request forwards it itself: no upstream is asked.
     var isForwardedThere = false
     /// How often the request was handed to an upstream connection, or was to be.

@@ -318,7 +318,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         let cause: RetryCause
         if code == .refusedStream {
             // It says nothing of the server but that it has enough, or is about to go.
-            cause = .refused
+            cause = connection.session.hasLeftOut(stream) ? .leftOut : .refused
         } else if connection.isOver, !isFirst, !isAnswered {
             // As of HTTP/1's: the end of a connection that has served others says nothing of the server.
             cause = .staleConnection
@@ -327,7 +327,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             pool.noteFailure(of: endpoint)
         }
         if isAnswered { exchange.noteAnswered(cause) } else if exchange.sendAgain(cause, avoiding: endpoint) { return }
-        if cause == .refused {
+        if cause.isUntouched {
             exchange.upstreamGaveUp(.upstreamRefused)
         } else if connection.isOver {
             exchange.upstreamFailed()
