@@ -408,6 +408,8 @@ uint32_t recast_http2_peer_streams(const recast_http2 *own) {
     return nghttp2_session_get_remote_settings(own->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
+bool recast_http2_may_send(const recast_http2 *own) { return nghttp2_session_get_remote_window_size(own->session) > 0; }
+
 int recast_http2_ping(recast_http2 *own) { return nghttp2_submit_ping(own->session, NGHTTP2_FLAG_NONE, NULL); }
 
 int recast_http2_announce_end(recast_http2 *own) { return nghttp2_submit_shutdown_notice(own->session); }

@@ -48,6 +48,10 @@ public final class ClientSession: HTTP2Session {
     // SAFETY: see `session`.
     public var peerStreams: Int { Int(unsafe recast_http2_peer_streams(session)) }
 
+    /// Whether the server's window for the whole connection lets content of some request go out.
+    // SAFETY: see `session`.
+    public var maySend: Bool { unsafe recast_http2_may_send(session) }
+
     /// Whether the server has ended the connection before `stream`, and has taken others before that; nil: a stream that could not begin.
     public func hasLeftOut(_ stream: HTTP2Stream?) -> Bool {
         guard hasEndCome, requestCount > 0, lastTaken > 0 else { return false }

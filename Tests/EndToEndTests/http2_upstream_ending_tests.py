@@ -176,3 +176,19 @@ class FewRequestsTests(HTTP2ServerTestCase):
         self.assertEqual(self.send(target="/first").status, 200)
         self.assert_problem(self.send("POST", "/second", b"x"), 503, "upstream_refused")
         self.assertEqual(len(refused), 3)
+
+
+class WindowTests(HTTP2ServerTestCase):
+    def test_a_connection_whose_window_never_comes_back_is_left(self):
+        server = self.server(gives_connection=False, window=1 << 20)
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer()
+
+        server.script = script
+        self.proxy(server, routes='  - { name: plain, match: "/*", upstream: app, timeouts: { gap: 300ms } }\n')
+        self.assert_problem(self.send("POST", "/first", b"x" * 200_000), 504, "upstream_timeout")
+        self.assertEqual(self.outcome("POST", "/second", b"x" * 1000), (200, b"ok"))
+        self.assertEqual([received.target for received in server.requests], ["/first", "/second"])
+        self.assertEqual(server.connection_count, 2)

@@ -106,6 +106,8 @@ void recast_http2_resume(recast_http2 *session, int32_t stream);
 int recast_http2_consume_connection(recast_http2 *session, size_t count);
 int recast_http2_consume_stream(recast_http2 *session, int32_t stream, size_t count);
 int recast_http2_reset(recast_http2 *session, int32_t stream, uint32_t code);
+/* Whether the peer's window for the whole connection lets content go out. */
+bool recast_http2_may_send(const recast_http2 *session);
 /* Asks the peer for a sign of life (RFC 9113 section 6.7). */
 int recast_http2_ping(recast_http2 *session);
 /* The connection will take no more streams: first without naming the last (RFC 9113 section 6.8), then with it. */

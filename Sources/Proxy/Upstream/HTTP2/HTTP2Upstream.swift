@@ -390,7 +390,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             takenBefore = taken
             return arm(gap)
         }
-        connection.noteTimeout(since: begunAt)
+        connection.noteTimeout(since: begunAt, sending: takenBefore != .max)
         if phase == .head {
             pool.noteFailure(of: endpoint)
             pool.tally.timeouts &+= 1
