@@ -330,8 +330,43 @@ class WireTests(HTTP2UpstreamTestCase):
     request: form -> json
     response: json -> form
     compress: { types: ["*/*"], min: 1B }
+  - { name: small, match: "/small", upstream: app, limits: { body: 1KiB } }
   - { name: plain, match: "/*", upstream: app }
 """
+
+    def test_trailers_reach_clients_of_http1(self):
+        """However the call's content is framed, and whatever the route lists."""
+        def script(exchange):
+            exchange.read_body()
+            exchange.respond(200, [("content-type", "application/grpc")])
+            exchange.content(b"abc")
+            exchange.trailers([("grpc-status", "0"), ("x-own", "1")])
+
+        for target in ("/convert/x", "/plain"):
+            for framing, content in (("Content-Length: 5", bytes(5)),
+                                     ("Transfer-Encoding: chunked", b"5\r\n" + bytes(5) + b"\r\n0\r\n\r\n")):
+                with self.subTest(target, framing=framing), Client(self.recast.port) as client:
+                    self.upstream.reset()
+                    self.upstream.script = script
+                    client.request("POST", target, None, "application/grpc", ["TE: trailers", framing])
+                    client.send(content)
+                    self.assertEqual(client.reader.head()[0].split()[1], "200")
+                    rest = client.reader.until(b"\r\n\r\n")
+                    self.assertIn(b"\r\n0\r\ngrpc-status: 0\r\nx-own: 1", rest.lower())
+
+    def test_refusals_over_http1(self):
+        """As over HTTP/2: a head alone with the status among its fields, which gRPC-web's clients read, too."""
+        for media_type, fields in (("application/grpc", ["TE: trailers"]), ("application/grpc-web+proto", []),
+                                   ("application/grpc-web-text", [])):
+            for framing in ("Content-Length: 2000", "Transfer-Encoding: chunked"):
+                with self.subTest(media_type, framing=framing), Client(self.recast.port) as client:
+                    client.request("POST", "/small", None, media_type, [*fields, framing])
+                    client.send(bytes(2000) if framing.endswith("2000") else b"7d0\r\n" + bytes(2000) + b"\r\n0\r\n\r\n")
+                    response = client.response()
+                    self.assertEqual((response.status, response.fields.get("grpc-status"), response.body), (200, "8", b""))
+                    self.assertEqual(response.fields.get("content-type"), media_type)
+                    self.assertIn("limit_body", response.fields.get("grpc-message"))
+        self.assertEqual({self.send("POST", "/small", bytes(2000), JSON).status}, {413})
 
     def test_grpc_web_over_http1_passes_untouched(self):
         body = bytes([0, 0, 0, 0, 3]) + b"abc" + b"\x80\x00\x00\x00\x0fgrpc-status:0\r\n"

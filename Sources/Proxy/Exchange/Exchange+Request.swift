@@ -23,8 +23,10 @@ extension Exchange {
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
         if worker.keepsExchanges { beginTap(of: downstream) }
         let framing = request.framing
-        // gRPC never says how long its content is; HTTP/2 frames it in any case.
-        if framing == .chunked || request.capabilities.contains(.framedEnds) && !framing.isEmpty {
+        // HTTP/2 frames content in any case. Over HTTP/1 gRPC seldom says how long it is, or asks for trailers, as few others do.
+        if framing == .chunked
+            || !framing.isEmpty && (request.capabilities.contains(.framedEnds) || request.contains(.te))
+        {
             isCall = request.carriesGRPC
         }
         catchingRefusal { () throws(Refusal) in

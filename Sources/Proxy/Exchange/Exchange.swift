@@ -407,7 +407,7 @@ final class Exchange {
         switch answer {
         case .refusal(let refusal):
             record.status = refusal.status
-            if isCall, request.capabilities.contains(.framedEnds), forwarder == nil {
+            if isCall || !request.framing.isEmpty && request.carriesGRPC, forwarder == nil {
                 return answerCall(refusal, on: downstream)
             }
             let problem = Problem(refusal, requestID: requestID)
@@ -465,6 +465,9 @@ final class Exchange {
                 fields.append(to: &output)
             }
             GRPC.appendStatus(status, "\(refusal.code): \(refusal.detail)", to: &output)
+            if !request.capabilities.contains(.framedEnds) {
+                HeadWriter.field("Content-Length", decimal: 0, into: &output)
+            }
             HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
             appendRuledFields(to: &output, from: fields)
             if tap != nil { tapAnswer(output, from: fields) }
