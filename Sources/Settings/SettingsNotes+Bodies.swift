@@ -3,10 +3,12 @@ internal import Proxy
 internal import Transcoding
 
 /// Rules for bodies that can never do what they say: of types that no conversion reads, of pictures (`image`), and of envelopes
-/// (`status_from`, `problem`).
+/// (`status_from`, `problem`). And trailer fields that can't go out.
 extension SettingsNotes {
     var bodyNotes: [SettingsNote] {
-        settings.routes.indices.flatMap { typeNotes($0) + responseNotes($0) + pictureNotes($0) + envelopeNotes($0) }
+        settings.routes.indices.flatMap {
+            typeNotes($0) + trailerNotes($0) + responseNotes($0) + pictureNotes($0) + envelopeNotes($0)
+        }
     }
 
     private func note(
@@ -55,6 +57,30 @@ extension SettingsNotes {
 
     private static func reads(_ plan: ConversionPlan, type: String) -> Bool {
         (try? plan.inputEncoding(for: Array(type.utf8).span)) != nil
+    }
+
+    // MARK: Trailers
+
+    /// Trailer fields that a route lists, where its requests are held and go on with a length, behind which HTTP/1 has none.
+    private func trailerNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        guard route.forwarding.passesTrailers, let upstream = route.upstream.map({ settings.upstreams[$0] }),
+            upstream.version == .http1
+        else { return [] }
+        let why: String
+        switch upstream.framing {
+        case .length: why = "\"framing: length\" of its upstream"
+        case .auto where route.signing != nil: why = "\"sign\""
+        case .auto where route.verification != nil: why = "\"verify\""
+        case .auto, .chunked: return []
+        }
+        return [
+            note(
+                .note, "trailers_dropped", index,
+                "with \(why) its requests go on with a length, so that none of their \"trailers\" does; "
+                    + "those of responses pass",
+                "framing: chunked or http: 2 on the upstream lets them pass")
+        ]
     }
 
     // MARK: Responses

@@ -70,6 +70,31 @@ import Testing
     }
 
     @Test(
+        "trailers of requests that go on with a length",
+        arguments: [
+            ("framing: auto", "trailers: [X-Sum]", false), ("framing: length", "trailers: [X-Sum]", true),
+            ("framing: chunked", "trailers: [X-Sum]", false), ("framing: length", "trailers: off", false),
+            ("framing: length", "require_length: true", false),
+            ("http: 2, framing: length", "trailers: [X-Sum]", false),
+            ("framing: auto", "trailers: [X-Sum], verify: 'github(secret: a-long-enough-secret)'", true),
+            ("framing: chunked", "trailers: [X-Sum], verify: 'github(secret: a-long-enough-secret)'", false),
+            ("framing: auto", "trailers: [X-Sum], sign: 'github(secret: a-long-enough-secret)'", true),
+            ("framing: chunked", "trailers: [X-Sum], sign: 'github(secret: a-long-enough-secret)'", false),
+        ])
+    func trailers(upstream: String, route: String, isNoted: Bool) throws {
+        let file = try SettingsTestFile.parse(
+            """
+            version: 1
+            listen: 127.0.0.1:8080
+            upstreams: { app: { address: "127.0.0.1:9", \(upstream) } }
+            routes: [ { name: a, match: /a, upstream: app, \(route) } ]
+            """)
+        let found = file.notes.filter { $0.code == "trailers_dropped" }
+        #expect(found.map(\.severity) == (isNoted ? [.note] : []))
+        #expect(found.allSatisfy { $0.route == "a" })
+    }
+
+    @Test(
         "a picture that never comes, or passes as it is",
         arguments: [
             ("match: /a", "multipart", "max: 60", "", ""),
