@@ -187,6 +187,24 @@ class UpstreamThatFailsTests(ProxyTestCase):
                         if client.response().status == 502:
                             raise Closed("refused as a whole, which a reset may lead to")
 
+    def test_F14_a_response_that_has_begun_never_ends_without_a_byte(self):
+        """To a connection that does, clients send their request again, POST, too."""
+        for head in ("Content-Length: 10", "Transfer-Encoding: chunked"):
+            for ending in ("close", "reset"):
+                with self.subTest(head, ending=ending):
+                    def script(exchange, head=head, ending=ending):
+                        exchange.read_body()
+                        exchange.send(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n")
+                        getattr(exchange, ending)()
+
+                    self.upstream.reset()
+                    self.upstream.script = script
+                    client = self.client()
+                    client.request("POST", "/plain", b"x")
+                    self.assertIn(client.reader.head()[0].split()[1], ("200", "502"))
+                    # None at all where a connection of HTTP/2 ends that another request has ended.
+                    self.assertLessEqual(len(self.upstream.requests), 1)
+
     def test_more_bytes_than_the_response_announced_reach_nobody(self):
         def script(exchange):
             exchange.read_body()
