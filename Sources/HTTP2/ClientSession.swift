@@ -28,6 +28,8 @@ public final class ClientSession: HTTP2Session {
     public private(set) var hasEndCome = false
     /// The last stream that it has looked at, by what it said then.
     private var lastTaken: Int32 = 0
+    /// Why it ends the connection, by what it said last.
+    private var endCode = HTTP2ErrorCode.noError
 
     /// - Parameters:
     ///   - isSecure: whether the connection has TLS, which `:scheme` tells.
@@ -52,9 +54,10 @@ public final class ClientSession: HTTP2Session {
     // SAFETY: see `session`.
     public var maySend: Bool { unsafe recast_http2_may_send(session) }
 
-    /// Whether the server has ended the connection before `stream`, and has taken others before that; nil: a stream that could not begin.
+    /// Whether the server has ended the connection before `stream` in good order, and has taken others before that; nil: a stream that
+    /// could not begin. One that reports an error would do so on the next connection, too.
     public func hasLeftOut(_ stream: HTTP2Stream?) -> Bool {
-        guard hasEndCome, requestCount > 0, lastTaken > 0 else { return false }
+        guard hasEndCome, endCode == .noError, requestCount > 0, lastTaken > 0 else { return false }
         guard let stream else { return true }
         return stream.id > lastTaken
     }
@@ -129,6 +132,7 @@ public final class ClientSession: HTTP2Session {
     override internal func endCame(_ code: HTTP2ErrorCode, last: Int32) {
         hasEndCome = true
         lastTaken = last
+        endCode = code
         owner.endCame(code)
     }
 

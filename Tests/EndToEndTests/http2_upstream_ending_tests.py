@@ -155,6 +155,22 @@ class FewRequestsTests(HTTP2ServerTestCase):
         self.assertEqual(len(server.requests), 2)
         self.assertEqual(self.metric("recast_retry_skipped_total", reason="attempts"), 1)
 
+    def test_a_connection_that_ends_with_an_error_is_a_refusal(self):
+        """Though it has taken others: the next one may end so, too."""
+        server = self.server()
+
+        def script(exchange):
+            exchange.read_body()
+            if exchange.received.target == "/first":
+                return exchange.answer()
+            return exchange.connection.send_goaway(max(exchange.stream.number - 2, 0), INTERNAL_ERROR)
+
+        server.script = script
+        self.proxy(server)
+        self.assertEqual(self.send("POST", "/first", b"x").status, 200)
+        self.assert_problem(self.send("POST", "/", b"x"), 503, "upstream_refused")
+        self.assertEqual([received.target for received in server.requests], ["/first", "/", "/"])
+
     def test_a_refused_stream_of_such_a_server_is_a_refusal(self):
         """What it is left out for doesn't count against it, and a second refusal does."""
         server, refused = self.server(), []

@@ -9,11 +9,11 @@ package struct ErrorHead: Sendable {
     /// method (§10.2.1).
     private let fields: [UInt8]
 
-    /// Nil for what is no error.
+    /// Nil for what is no error, and for 426, which says nothing without Upgrade (RFC 9110 §15.5.22): that is of the connection.
     ///
     /// - Parameter status: the client's, which is another than the head's where an envelope says so.
     package init?(_ head: borrowing MessageHead, status: Int) {
-        guard status >= 400 else { return nil }
+        guard status >= 400, status != 426 else { return nil }
         self.status = status
         var lines = OutputBuffer()
         for line in 0..<head.fieldCount where Self.passed.contains(head.known(line)) && !head.isHopByHop(line) {
