@@ -7,7 +7,7 @@ import unittest
 
 import grpc
 
-from harness import DEADLINE, JSON, Client, ProxyTestCase, Recast, free_port
+from harness import DEADLINE, FORM, JSON, Client, ProxyTestCase, Recast, free_port
 from http2_upstream import HTTP2UpstreamTestCase
 from tls_support import pair, path
 
@@ -365,8 +365,27 @@ class WireTests(HTTP2UpstreamTestCase):
                     response = client.response()
                     self.assertEqual((response.status, response.fields.get("grpc-status"), response.body), (200, "8", b""))
                     self.assertEqual(response.fields.get("content-type"), media_type)
+                    self.assertEqual(response.fields.all("cache-control"), ["no-store"])
                     self.assertIn("limit_body", response.fields.get("grpc-message"))
+                with self.subTest(media_type, framing=framing, method="GET"), Client(self.recast.port) as client:
+                    client.request("GET", "/small", None, media_type, [*fields, framing])
+                    client.send(bytes(2000) if framing.endswith("2000") else b"7d0\r\n" + bytes(2000) + b"\r\n0\r\n\r\n")
+                    self.assertEqual(client.response().status, 413)
         self.assertEqual({self.send("POST", "/small", bytes(2000), JSON).status}, {413})
+
+    def test_what_is_a_call_over_http1(self):
+        """The response to one is never converted, whatever its type is."""
+        def script(exchange):
+            exchange.read_body()
+            exchange.respond(200, [("content-type", JSON)])
+            exchange.content(b'{"a":"1"}', end=True)
+
+        for method, field, media_type in (("POST", "TE: trailers", JSON), ("POST", "TE: gzip, trailers", JSON), ("POST", "TE: gzip", FORM),
+                                          ("POST", "X-A: b", FORM), ("GET", "TE: trailers", FORM)):
+            with self.subTest(method, field=field):
+                self.upstream.script = script
+                response = self.send(method, "/convert/x", bytes(5), "application/grpc", [field])
+                self.assertEqual((response.status, response.fields.get("content-type")), (200, media_type))
 
     def test_grpc_web_over_http1_passes_untouched(self):
         body = bytes([0, 0, 0, 0, 3]) + b"abc" + b"\x80\x00\x00\x00\x0fgrpc-status:0\r\n"

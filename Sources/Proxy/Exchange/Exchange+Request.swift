@@ -25,9 +25,9 @@ extension Exchange {
         let framing = request.framing
         // HTTP/2 frames content in any case. Over HTTP/1 gRPC seldom says how long it is, or asks for trailers, as few others do.
         if framing == .chunked
-            || !framing.isEmpty && (request.capabilities.contains(.framedEnds) || request.contains(.te))
+            || !framing.isEmpty && (request.capabilities.contains(.framedEnds) || request.acceptsTrailers)
         {
-            isCall = request.carriesGRPC
+            isCall = request.methodKind == .post && request.carriesGRPC
         }
         catchingRefusal { () throws(Refusal) in
             try handle(

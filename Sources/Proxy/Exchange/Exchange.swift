@@ -407,7 +407,9 @@ final class Exchange {
         switch answer {
         case .refusal(let refusal):
             record.status = refusal.status
-            if isCall || !request.framing.isEmpty && request.carriesGRPC, forwarder == nil {
+            if isCall || !request.framing.isEmpty && request.methodKind == .post && request.carriesGRPC,
+                forwarder == nil
+            {
                 return answerCall(refusal, on: downstream)
             }
             let problem = Problem(refusal, requestID: requestID)
@@ -456,6 +458,8 @@ final class Exchange {
         record.bytesBack = downstream.answer(200, isLast: !machine.persists, content: Span()) { output in
             let fields = output.count
             HeadWriter.clean("Date", worker.clock.date.span, into: &output)
+            // Caches take a 200 for an answer.
+            HeadWriter.field("Cache-Control", "no-store", into: &output)
             if let line = request.first(.contentType) {
                 HeadWriter.clean("Content-Type", request.value(line), into: &output)
             }
