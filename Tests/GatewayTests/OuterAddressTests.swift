@@ -48,6 +48,10 @@ import Transcoding
             ("/api/*", "/$0", "/a?b=/c#/d", "/api/a?b=/c#/d"), ("/*", "/svc/$0", "/svc/a/b", "/a/b"),
             ("/*", "/svc/$0", "/svc/", "/"), ("/*", "/svc/$0", "/svc", nil), ("/*", "/svc/$0", "/svcs/a", nil),
             ("/shop/*", "/svc/$0", "/svc//a", "/shop//a"), ("/shop/*", "/svc/$0", "/svc///", "/shop///"),
+            // A star that stands for nothing leaves one slash at the beginning.
+            ("/a/*", "/$0/x", "/x", "/a/"), ("/a/*", "/$0/x", "/b/x", "/a/b/x"), ("/a/*", "/$0/x", "/x/x", "/a/x/x"),
+            ("/a/*", "/$0/x", "/y", nil), ("/a/*", "/$0/", "/", "/a/"), ("/{a}/*", "/$1/$0", "/b", "/b/"),
+            ("/{a}/*", "/$1/$0", "/c/b", "/b/c"), ("/a/*", "/$0-x", "/-x", "/a/"), ("/a/*", "/svc/$0/x", "/svc/x", nil),
             ("/v1*", "/$0", "/a", "/v1a"), ("/o/{id}", "/v1/o/$0", "/v1/o/7", "/o/7"),
             ("/o/{id}", "/v1/o/$0", "/v1/o/7/lines", nil), ("/o/{id}", "/v1/o/$0", "/v1/o/", nil),
             ("/o/{id}", "/$0.json", "/a.b.json?x", "/o/a.b?x"), ("/o/{id}", "/$0.json", "/a/b.json", nil),

@@ -32,6 +32,10 @@ private struct Matched: ~Copyable {
             ("/bucket/*", "/$0", "/bucket//", "/"), ("/bucket/*", "/$0/x", "/bucket//key//a", "/key//a/x"),
             ("/bucket/*", "/x$0", "/bucket//key", "/x/key"), ("/{a}/*", "/$1/$0", "/b///key", "/key/b"),
             ("/{a}/*", "/$0/$1", "/b///key", "/b///key"), ("/{a}/x", "/$0", "//b//x", "/b"),
+            ("/{a}/*", "/$1/$0", "/b/", "/b"), ("/{a}/*", "/$1/$0", "/b///", "/b"),
+            ("/bucket/*", "/$0/x", "/bucket/", "/x"), ("/bucket/*", "/$0//x", "/bucket/", "/x"),
+            ("/bucket/*", "/$0/", "/bucket/", "/"), ("/bucket/*", "/$0/x", "/bucket/a/", "/a//x"),
+            ("/bucket/*", "/store/$0/x", "/bucket/", "/store//x"), ("/v1*", "/$0/x", "/v1", "/x"),
             // What stands in front of a part of a segment, or of one segment, is the pattern's.
             ("/bucket/a*", "/store/$0", "/bucket//ab", "/store/b"),
             ("/bucket/{a}", "/store/$0", "/bucket//b", "/store/b"),

@@ -29,14 +29,14 @@ package final class OuterAddresses: Sendable {
         }
     }
 
-    /// That of the route which answers, where its rewrite can be undone.
-    private let own: Way?
+    /// Those of the route which answers, where its rewrite can be undone.
+    private let own: [Way]
     /// Those of all routes of its upstream and hosts, in the order of the settings: one list, which those routes share.
     private let ways: [Way]
     /// The authorities that stand for the upstream.
     private let hosts: [[UInt8]]
 
-    private init(own: Way?, ways: [Way], hosts: [String]) {
+    private init(own: [Way], ways: [Way], hosts: [String]) {
         self.own = own
         self.ways = ways
         self.hosts = hosts.map { Array($0.utf8) }
@@ -47,19 +47,20 @@ package final class OuterAddresses: Sendable {
     /// - Parameter hosts: the authorities by which a route's upstream is called: that of its Host field, and its addresses.
     package static func all(of routes: [Route], hosts: (Route) -> [String]) -> [OuterAddresses?] {
         guard routes.contains(where: \.returnsAddresses) else { return routes.map { _ in nil } }
-        let own = routes.map(way(back:))
+        let own = routes.map(ways(back:))
         var groups: [Group: [Way]] = [:]
-        for (route, way) in zip(routes, own) { if let way { groups[Group(route), default: []].append(way) } }
-        return zip(routes, own).map { route, way in
+        for (route, ways) in zip(routes, own) { groups[Group(route), default: []] += ways }
+        return zip(routes, own).map { route, own in
             guard route.returnsAddresses else { return nil }
-            return OuterAddresses(own: way, ways: groups[Group(route)] ?? [], hosts: hosts(route))
+            return OuterAddresses(own: own, ways: groups[Group(route)] ?? [], hosts: hosts(route))
         }
     }
 
     /// Whether what `route` makes of a path says which path it was: each variable stands in it once, and between two is a text.
-    package static func canReturn(_ route: Route) -> Bool { way(back: route) != nil }
+    package static func canReturn(_ route: Route) -> Bool { !ways(back: route).isEmpty }
 
-    private static func way(back route: Route) -> Way? {
+    /// The way back from what a route makes, and where a star can leave a slash out by standing for nothing (`Rewrite`), that from there.
+    private static func ways(back route: Route) -> [Way] {
         let pattern = route.match.path
         let outer = pattern.pieces
         let inner = route.rewrite.flatMap { $0.path.isEmpty ? nil : $0.path } ?? outer
@@ -70,12 +71,17 @@ package final class OuterAddresses: Sendable {
                 isBehindVariable = false
                 continue
             }
-            guard !isBehindVariable, seen.insert(variable).inserted else { return nil }
+            guard !isBehindVariable, seen.insert(variable).inserted else { return [] }
             isBehindVariable = true
         }
-        guard seen.count == pattern.variables.count else { return nil }
+        guard seen.count == pattern.variables.count else { return [] }
         let count = pattern.variables.count
-        return Way(inner: inner, outer: outer, variables: count, rest: pattern.rest == nil ? -1 : count - 1)
+        let way = Way(inner: inner, outer: outer, variables: count, rest: pattern.rest == nil ? -1 : count - 1)
+        guard route.rewritesToRest, inner.count > 2, case .literal(let next) = inner[2], next.hasPrefix("/") else {
+            return [way]
+        }
+        let short: [Rewrite.PathPiece] = [.literal("/" + next.drop { $0 == "/" })] + inner[3...]
+        return [way, Way(inner: short, outer: outer, variables: count, rest: count - 1)]
     }
 
     // MARK: Fields
@@ -246,7 +252,7 @@ package final class OuterAddresses: Sendable {
         guard DotSegment.first(in: path) == nil else { return nil }
         // Browsers leave tabs out, and what stands behind them would move up.
         for index in path.indices where path[index] <= ASCII.space { return nil }
-        if let own, let outer = Self.outer(path: path, by: own) { return outer }
+        for way in own { if let outer = Self.outer(path: path, by: way) { return outer } }
         for way in ways { if let outer = Self.outer(path: path, by: way) { return outer } }
         return nil
     }

@@ -49,9 +49,16 @@ public struct Rewrite: Hashable, Sendable {
 
     private func appendPath(of head: borrowing MessageHead, captures: PathCaptures, to output: inout OutputBuffer) {
         if path.isEmpty { output.append(head.path) }
+        let start = output.count
         for piece in path {
             switch piece {
-            case .literal(let text): output.append(text.utf8Span.span)
+            case .literal(let text):
+                var text = text.utf8Span.span
+                // Behind a star that stands for nothing: a second slash at the beginning would make a host of what follows.
+                while output.count == start + 1, !text.isEmpty, text[0] == UInt8(ascii: "/") {
+                    text = text.extracting(1..<text.count)
+                }
+                output.append(text)
             case .variable(let index): output.append(head.path.extracting(captures[index]))
             }
         }
