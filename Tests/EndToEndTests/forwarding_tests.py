@@ -2,7 +2,7 @@
 
 import requests
 
-from harness import FORM, ProxyTestCase, free_port
+from harness import FORM, Client, ProxyTestCase, free_port
 
 
 class FieldTests(ProxyTestCase):
@@ -156,7 +156,7 @@ class AddressTests(ProxyTestCase):
 class TrustedPeerTests(ProxyTestCase):
     """What a trusted peer says of where its client called."""
 
-    settings = "trusted: [127.0.0.0/8]\n"
+    settings = "trusted: [127.0.0.0/8, unix]\n"
     routes = """
   - { name: shop, match: "/shop/*", upstream: app, rewrite: "/${path.*}", addresses: outer }
   - { name: hop, match: "/hop/*", upstream: app, rewrite: "/${path.*}", addresses: outer, forwarded: forwarded }
@@ -190,6 +190,13 @@ class TrustedPeerTests(ProxyTestCase):
     def test_one_real_ip_goes_on(self):
         self.send("GET", "/own", fields=["X-Real-IP: 6.6.6.6", "X-Forwarded-For: 1.2.3.4,"])
         self.assertEqual(self.upstream.one().fields.all("x-real-ip"), ["1.2.3.4"])
+        # A peer on a unix socket has no address: where it says nothing else of its client, its own line is all there is.
+        for fields, told in ((["X-Real-IP: 6.6.6.6"], "6.6.6.6"), (["X-Real-IP: 6.6.6.6", "X-Forwarded-For: 1.2.3.4"], "1.2.3.4")):
+            with self.subTest(fields), Client(self.recast.path) as client:
+                self.upstream.reset()
+                client.request("GET", "/own", fields=fields)
+                self.assertEqual(client.response().status, 200)
+                self.assertEqual(self.upstream.one().fields.all("x-real-ip"), [told])
 
 
 class AccessLogTests(ProxyTestCase):

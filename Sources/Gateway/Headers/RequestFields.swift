@@ -41,11 +41,7 @@ extension PassedFields {
         if !(head.contains(.traceparent) && TraceContext.traceID(of: head) != nil) {
             removed.formUnion(RemovedFields.trace)
         }
-        if !(isTrusted && rule.format == .off) {
-            removed.formUnion(RemovedFields.forwarded)
-        } else if rule.realIP {
-            removed.formUnion([.xRealIP])
-        }
+        if !(isTrusted && rule.format == .off) { removed.formUnion(RemovedFields.forwarded) }
         if isConverted { removed.formUnion(RemovedFields.ofOldBytes) }
         if convertsResponses { removed.formUnion(RemovedFields.aboutResponseBytes) }
         var left: Int?

@@ -25,11 +25,23 @@ extension Exchange {
     /// The client as far as it is known: by what trusted peers say, else the peer.
     var client: SocketAddress? { realClient ?? downstream?.peer }
 
+    /// The address that X-Real-IP tells the upstream, on routes that write one; a peer on a unix socket has none.
+    @inline(__always)
+    private func realIP(by rule: ForwardingRule) -> SocketAddress? {
+        guard rule.realIP, let client, !client.isUnix else { return nil }
+        return client
+    }
+
+    /// Where the client's request went, as far as a trusted peer says it.
+    var origin: ClientChain.Origin {
+        guard trustsPeer, request.hasFields, let route, let snapshot else { return ClientChain.Origin() }
+        return ClientChain.origin(of: request, route.forwarding.format, trusted: snapshot.forwarding.trusted)
+    }
+
     /// The authorities that the client may have called: what Host says, and what a trusted peer says of it.
-    func calledAuthorities(_ snapshot: ConfigurationSnapshot, _ route: Route) -> [[UInt8]] {
+    var calledAuthorities: [[UInt8]] {
         let called = [request.authority.copied()]
-        guard trustsPeer else { return called }
-        let origin = ClientChain.origin(of: request, route.forwarding.format, trusted: snapshot.forwarding.trusted)
+        let origin = origin
         return origin.host.isEmpty ? called : called + [origin.authority]
     }
 
@@ -127,6 +139,7 @@ extension Exchange {
             // The answer is whole then, and the client begins anew.
             replaced.formUnion([.range, .ifRange])
         }
+        if realIP(by: rule) != nil { replaced.formUnion([.xRealIP]) }
         let passed = PassedFields(
             request: request, by: rule, isConverted: requestTranscoder.isBegun,
             convertsResponses: route.convertsResponses,
@@ -224,7 +237,7 @@ extension Exchange {
                 schemeLines: isSecure ? listener.securedSchemeLines : listener.schemeLines),
             isTrusted: trustsPeer, to: &output
         ) { address.appendIP(to: &$0) }
-        if rule.realIP, let client, !client.isUnix {
+        if let client = realIP(by: rule) {
             output.append("X-Real-IP: ")
             client.unmapped.appendIP(to: &output)
             output.append("\r\n")

@@ -97,7 +97,7 @@ extension Exchange {
             var position = position
             if !addressed.isEmpty, let snapshot, let route, let outer = snapshot.forwarding.outerAddresses[route.index]
             {
-                outer.appendLines(of: head, authorities: calledAuthorities(snapshot, route), to: &output)
+                outer.appendLines(of: head, authorities: calledAuthorities, to: &output)
                 position = position.with(receivedUpTo: output.count)
             }
             let sourceFields = route?.sourceFields(isConverted: changes.contains(.otherBytes)) ?? []

@@ -209,12 +209,6 @@ private struct SpanTimes {
 }
 
 extension Exchange {
-    /// Where the client's request went, as far as a trusted peer says it.
-    fileprivate var origin: ClientChain.Origin {
-        guard trustsPeer, request.hasFields, let route, let snapshot else { return ClientChain.Origin() }
-        return ClientChain.origin(of: request, route.forwarding.format, trusted: snapshot.forwarding.trusted)
-    }
-
     /// Appends the address that the upstream was asked for, redacted: of a query that a body became, too, the names alone.
     fileprivate func appendURL(
         of route: Route, _ scheme: StaticString, _ endpoint: Endpoint, to output: inout OutputBuffer
