@@ -72,6 +72,7 @@ ROUTES = "".join(f'  - {{ name: "c{number}", match: /c{number}, upstream: app, r
   - {{ name: put, match: "/put/{{id}}", upstream: app, request: form -> json, response: {{ decode: json, encode: json, map: {{ set: {{ id: "${{path.id}}" }} }} }} }}
   - {{ name: mapped, match: "/mapped/{{id}}", upstream: app, request: {{ decode: form, encode: json, map: {{ set: {{ id: "${{path.id}}" }} }} }} }}
   - {{ name: tenant, match: {{ host: tenant.example, path: /tenant }}, upstream: app, request: form -> json }}
+  - {{ name: compressed, match: /compressed, upstream: app, compress: {{ plain: true }} }}
   - {{ name: plain, match: "/plain*", upstream: app }}
 """
 
@@ -270,6 +271,15 @@ class HeaderTests(ExtProcTestCase):
         for name, value in fields:
             self.assertEqual(message.fields.all(name), [value], name)
         self.assertEqual(message.fields.all(":path"), [path_of("form -> json")])
+
+    def test_no_range_goes_behind_what_may_be_compressed(self):
+        """Where the content of the response comes here, a client that resumes by a date begins anew, as behind the proxy."""
+        fields = [("range", "bytes=10-"), ("if-range", "Sat, 01 Jan 2022 00:00:00 GMT"), ("accept-encoding", "gzip")]
+        for mode, path, ranges in ((FULL_DUPLEX, "/compressed", []), (BUFFERED, "/compressed", []), (NONE, "/compressed", ["bytes=10-"]),
+                                   (FULL_DUPLEX, "/plain", ["bytes=10-"])):
+            with self.subTest(path, mode=mode):
+                message = self.ask("GET", path, fields=fields, mode=mode)
+                self.assertEqual((message.fields.all("range"), "if-range" in message.fields), (ranges, bool(ranges)))
 
     def test_a_refusal_has_the_id_that_envoy_gave(self):
         response = self.refusal("POST", path_of("json -> form"), b'{"a":', JSON, [("x-request-id", "0123-abc")])

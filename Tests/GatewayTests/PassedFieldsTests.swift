@@ -183,6 +183,33 @@ import Testing
         #expect(result(edits(head, rule, without: written), head).fields.isEmpty)
     }
 
+    @Test(
+        "a range that names what it continues by a date isn't asked for where that may have got a coding",
+        arguments: [
+            ("Sat, 01 Jan 2022 00:00:00 GMT", "gzip", "", "1.1", true), ("\"x\"", "gzip", "", "1.1", false),
+            ("W/\"x\"", "gzip", "", "1.1", false), ("", "gzip", "", "1.1", false),
+            ("Sat, 01 Jan 2022 00:00:00 GMT", "identity", "", "1.1", false),
+            ("Sat, 01 Jan 2022 00:00:00 GMT", "gzip", "no-transform", "1.1", false),
+            ("Sat, 01 Jan 2022 00:00:00 GMT", "gzip", "no-cache", "1.1", true),
+            ("Sat, 01 Jan 2022 00:00:00 GMT", "gzip", "", "1.0", false),
+        ])
+    func codedBeginning(
+        ifRange: String, accepted: String, control: String, version: String, expected: Bool
+    ) throws {
+        let text =
+            "GET / HTTP/\(version)\r\nHost: a\r\nRange: bytes=1-\r\nIf-Range: \(ifRange)\r\n"
+            + "Accept-Encoding: \(accepted)\r\nCache-Control: \(control)\r\n\r\n"
+        let bytes = Array(text.utf8)
+        var head = MessageHead()
+        var parser = RequestParser()
+        #expect(try parser.parse(bytes.span, into: &head) == bytes.count)
+        for plain in [false, true] {
+            var options = CompressOptions()
+            options.plain = plain
+            #expect(Compression(options).mayHaveCodedBeginning(of: head) == (plain && expected))
+        }
+    }
+
     @Test("a conversion takes what speaks of the old bytes, and Max-Forwards of OPTIONS counts down")
     func converted() throws {
         let rule = try route().forwarding

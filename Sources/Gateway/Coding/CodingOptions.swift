@@ -41,6 +41,11 @@ public struct CompressOptions: Hashable, Sendable {
     }()
 }
 
+extension MessageHead {
+    /// Whether a response to the request may get a coding of ours.
+    package var takesCoding: Bool { capabilities.contains(.unsizedBodies) && !forbidsTransform }
+}
+
 /// As above, as the data path needs it: by reference.
 package final class Compression: Sendable {
     package let options: CompressOptions
@@ -59,7 +64,7 @@ package final class Compression: Sendable {
     /// the coded form's is weak, which no range goes by (RFC 9110 §13.1.5).
     package func mayHaveCodedBeginning(of head: borrowing MessageHead) -> Bool {
         guard options.plain, let line = head.first(.ifRange), !head.value(line).isEmpty,
-            head.value(line)[head.value(line).count - 1] != UInt8(ascii: "\"")
+            head.value(line)[head.value(line).count - 1] != UInt8(ascii: "\""), head.takesCoding
         else { return false }
         return AcceptEncodingField.choose(among: options.codings, for: head) != nil
     }

@@ -34,7 +34,11 @@ extension MessageHead {
 
     /// Whether the body is a range of the representation, or several.
     package var isPartial: Bool {
-        if status == 206 || contains(.contentRange) { return true }
+        status == 206 || contains(.contentRange) || hasRanges
+    }
+
+    /// Whether the body is several ranges, whose type stands in front of each of them.
+    package var hasRanges: Bool {
         guard let line = first(.contentType) else { return false }
         return MediaRange.essence(value(line)).isEqualIgnoringCase(to: "multipart/byteranges")
     }

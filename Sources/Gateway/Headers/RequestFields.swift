@@ -55,11 +55,14 @@ extension PassedFields {
 extension PassedFields {
     /// What goes on of a request's received fields where another one forwards it, so that nothing is said of this hop, and nothing of
     /// the framing.
+    ///
+    /// - Parameter dropped: what else stays behind.
     package init(
         processedRequest head: borrowing MessageHead, by rule: ForwardingRule, isConverted: Bool,
-        convertsResponses: Bool
+        convertsResponses: Bool, without dropped: KnownFieldSet = []
     ) {
         var removed: KnownFieldSet = [.recastVerified, .recastReplay, .xRequestID]
+        removed.formUnion(dropped)
         if isConverted { removed.formUnion(RemovedFields.ofOldBytes) }
         if convertsResponses { removed.formUnion(RemovedFields.aboutResponseBytes) }
         self.init(removing: removed, passesUnderscores: rule.underscores == .pass)

@@ -135,10 +135,7 @@ extension Exchange {
         if worker.isTracing { beginTrace() }
         let isTraced = watchers.contains(.trace)
         var replaced: KnownFieldSet = isTraced ? trace.replacedFields : []
-        if request.contains(.ifRange), route.compression?.mayHaveCodedBeginning(of: request) == true {
-            // The answer is whole then, and the client begins anew.
-            replaced.formUnion([.range, .ifRange])
-        }
+        if beginsAnew(route) { replaced.formUnion([.range, .ifRange]) }
         if realIP(by: rule) != nil { replaced.formUnion([.xRealIP]) }
         let passed = PassedFields(
             request: request, by: rule, isConverted: requestTranscoder.isBegun,
@@ -178,6 +175,13 @@ extension Exchange {
         HeadWriter.end(into: &output)
     }
 
+    /// Whether the request asks for a range that could go behind content in a coding of ours: without Range and If-Range the answer is
+    /// whole, and the client begins anew.
+    @inline(__always)
+    private func beginsAnew(_ route: Route) -> Bool {
+        request.contains(.ifRange) && route.compression?.mayHaveCodedBeginning(of: request) == true
+    }
+
     /// Writes what the conversions of the request and of its response say in the head.
     @inline(__always)
     private func writeConversion(of route: Route, into output: inout OutputBuffer) {
@@ -194,7 +198,10 @@ extension Exchange {
 
     /// Tells what becomes of the request's head where what brought the request forwards it: the changes of its fields, and its target
     /// as `:path` where that is another one. What is of the client and of the hop stays the forwarder's.
+    ///
+    /// - Parameter bringsResponse: whether the response's content comes here, where it may get a coding.
     func forEachRequestChange(
+        bringsResponse: Bool,
         _ change: (PassedFields.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
     ) throws(Refusal) {
         guard let route else { return }
@@ -216,7 +223,8 @@ extension Exchange {
         if let signature { appendSignature(signature, to: &lines, at: .start) }
         let passed = PassedFields(
             processedRequest: request, by: route.forwarding, isConverted: requestTranscoder.isBegun,
-            convertsResponses: route.convertsResponses)
+            convertsResponses: route.convertsResponses,
+            without: bringsResponse && beginsAnew(route) ? [.range, .ifRange] : [])
         passed.forEachChange(of: request, new: lines.span, rules: route.headers?.request, change)
     }
 

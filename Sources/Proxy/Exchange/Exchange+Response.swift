@@ -231,7 +231,7 @@ extension Exchange {
         let isHead = request.methodKind == .head
         guard isHead || !length.isEmpty, head.status >= 200, head.status != 204, head.status != 205,
             !head.hasContentCoding, !head.forbidsTransform,
-            let line = head.contentTypeLine, compression.takes(type: head.value(line))
+            let line = head.contentTypeLine, compression.takes(type: head.value(line)) || head.hasRanges
         else { return nil }
         if head.isPartial {
             // A range is of the uncoded form; what it is a part of varies all the same (RFC 9110 §15.3.7).
@@ -242,7 +242,7 @@ extension Exchange {
             return nil
         }
         changes.formUnion(.variesByCoding)
-        guard !request.forbidsTransform, request.capabilities.contains(.unsizedBodies) else { return nil }
+        guard request.takesCoding else { return nil }
         // Without memory for an encoder the content passes as it is.
         guard let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request),
             isHead || payForEncoder(coding)

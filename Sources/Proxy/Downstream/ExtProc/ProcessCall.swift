@@ -390,7 +390,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         var mutation = request.beginMutation()
         var names = takeNames()
         defer { self.names = names }
-        try exchange.forEachRequestChange { change, name, value in
+        try exchange.forEachRequestChange(bringsResponse: response.mode != .none) { change, name, value in
             names.set(name)
             mutation.make(change, names.bytes.span, value)
         }
