@@ -166,8 +166,18 @@ struct MapTableTests {
         ]
         var appended = FieldMap()
         appended.append = [.init(path: path("l"), value: .literal(.string("x")))]
+        let underscores: @Sendable (inout ConversionPlan) -> Void = {
+            ($0.xmlEncoding.attributePrefix, $0.xmlEncoding.textKey) = ("_", "__text")
+            ($0.xmlEncoding.mixed, $0.xmlEncoding.root) = (.join, .wrap)
+        }
+        let sorted: @Sendable (inout ConversionPlan) -> Void = {
+            underscores(&$0)
+            $0.fieldEncoding.order = .sorted
+        }
+        let declared = set(("_xmlns", .literal(.string("urn:m"))))
         let many = (0..<40).map { "\"k\($0)\":1" }.joined(separator: ",")
         let elements = (0..<40).map { "<k\($0)>1</k\($0)>" }.joined()
+        let inOrder = (0..<40).map { "k\($0)" }.sorted().map { "<\($0)>1</\($0)>" }.joined()
         return [
             row(#"{"a":1,"b":2}"#, #"<Get xmlns="urn:m"><a>1</a><b>2</b></Get>"#, namespace, wrap),
             row("{}", #"<Get xmlns="urn:m"/>"#, namespace, wrap),
@@ -187,6 +197,18 @@ struct MapTableTests {
             row(#"{"l":[{"a":1,"@x":"2"}]}"#, #"<root><l x="2"><a>1</a></l><l>x</l></root>"#, appended) {
                 $0.xmlEncoding.root = .wrap
             },
+            // The text's name may begin as those of attributes do.
+            row(
+                #"{"_x":"2","a":"1","__text":"t"}"#, #"<root x="2"><a>1</a>t</root>"#, remove("z"), underscores),
+            row(
+                #"{"a":"1","__text":"t","_x":"2"}"#, #"<root x="2"><a>1</a>t</root>"#, remove("z"), underscores),
+            // Sorted, attributes and elements each for themselves.
+            row(#"{"Body":1}"#, #"<root xmlns="urn:m"><Body>1</Body></root>"#, declared, sorted),
+            row("Body=1&A=2", #"<root xmlns="urn:m"><A>2</A><Body>1</Body></root>"#, from: .form, declared, sorted),
+            row(
+                #"{"_y":"1","a":"1","B":{"C":1,"_x":"2"},"__text":"t","_x":"2"}"#,
+                #"<root x="2" xmlns="urn:m" y="1"><B x="2"><C>1</C></B>t<a>1</a></root>"#, declared, sorted),
+            row("{\"_x\":\"2\",\(many)}", "<root x=\"2\" xmlns=\"urn:m\">\(inOrder)</root>", declared, sorted),
             // Where a member is written as one whatever its name, it has its place.
             row(
                 #"{"a":1}"#,

@@ -266,7 +266,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         } else if !outlet.needsRootObject {
             fields.settleRoot()
         }
-        let order = plan.treeOrder
+        let order = plan.walkOrder
         // A walk that was left in its middle, with the body before, must not go on.
         walk = TreeWalk()
         walk.start(&fields.tree, order: order, isOpen: outlet.isRootOpen)

@@ -330,7 +330,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
 
     mutating func countRest() -> Int? {
         var outlet = makeOutlet()
-        guard isSending, let count = gatherer.countFields(into: &outlet, order: plan.treeOrder) else { return nil }
+        guard isSending, let count = gatherer.countFields(into: &outlet, order: plan.walkOrder) else { return nil }
         return max(0, count - (gatherer.outlet.output.count - before))
     }
 
@@ -382,7 +382,7 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         if !isWriting {
             try decoder.finish(building: &tree)
             try tree.apply(plan, sources: sources, splicer: &splicer)
-            walk.start(&tree, order: plan.treeOrder)
+            walk.start(&tree, order: plan.walkOrder)
             isWriting = true
         }
         guard try mapper.release() else { return false }
@@ -422,7 +422,7 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         guard isWriting, !tree.isObserved else { return nil }
         var counter = EventMapper(makeEncoder(), plan: plan, map: FieldMap())
         counter.reset(sources: sources)
-        guard let count = TreeWalk.count(&tree, into: &counter, order: plan.treeOrder) else { return nil }
+        guard let count = TreeWalk.count(&tree, into: &counter, order: plan.walkOrder) else { return nil }
         return max(0, count - mapper.encoder.output.count)
     }
 

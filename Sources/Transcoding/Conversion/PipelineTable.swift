@@ -167,9 +167,18 @@ extension ConversionPlan {
     /// As above, in a JSON text that stands in a field, where nothing but a whole value passes.
     internal var spliceDuplicates: DuplicatePolicy { jsonDuplicates ?? .reject }
 
-    /// The order in which a tree is walked. Under another dialect than ours the encoder sorts, as its library does.
+    /// The order of a tree's members. Under another dialect than ours the encoder sorts, as its library does.
     internal var treeOrder: MemberOrder {
         output == .json || fieldEncoding.dialect == .recast ? fieldEncoding.order : .input
+    }
+
+    /// The order in which a tree is walked that rules were applied to: where attributes were put first, it has been sorted before.
+    internal var walkOrder: MemberOrder { putsAttributesFirst ? .input : treeOrder }
+
+    /// Whether attributes of XML are put before what else is in their elements: what a map adds goes last, where XML has no attributes
+    /// any more.
+    internal var putsAttributesFirst: Bool {
+        output == .xml && !map.isEmpty && xmlEncoding.convention == .attributes && !xmlEncoding.attributePrefix.isEmpty
     }
 
     /// Whether JSON input passes value by value.

@@ -21,18 +21,18 @@ extension Tree {
         }
         if !plan.types.isEmpty { try apply(plan.types, blanks: plan.blanks, splicer: &splicer) }
         remove(plan.removeNulls)
-        if !plan.map.isEmpty, plan.output == .xml, plan.xmlEncoding.convention == .attributes {
-            putFirst(membersWith: Array(plan.xmlEncoding.attributePrefix.utf8))
-        }
+        if plan.putsAttributesFirst { putAttributesFirst(plan.xmlEncoding, isSorted: plan.treeOrder == .sorted) }
     }
 
-    /// Puts members whose names begin with `prefix` in front of the others of their objects: what a map adds goes last, where XML has
-    /// no attributes any more.
-    private mutating func putFirst(membersWith prefix: [UInt8]) {
-        guard !prefix.isEmpty else { return }
+    /// Puts members that XML writes as attributes in front of the others of their objects, which are sorted before where `isSorted`.
+    private mutating func putAttributesFirst(_ options: XML.EncodingOptions, isSorted: Bool) {
+        let prefix = Array(options.attributePrefix.utf8), textKey = Array(options.textKey.utf8)
+        // Text stays where it is, also under a name that begins as those of attributes do.
+        func isAttribute(_ name: Span<UInt8>) -> Bool { name.hasPrefix(prefix) && !name.isEqual(to: textKey.span) }
         for index in records.indices where records[index].kind.hasNames {
+            if isSorted { sortMembers(Node(index)) }
             sortChildren(of: Node(index)) { tree, left, right in
-                tree.name(left).hasPrefix(prefix) && !tree.name(right).hasPrefix(prefix)
+                isAttribute(tree.name(left)) && !isAttribute(tree.name(right))
             }
         }
     }
