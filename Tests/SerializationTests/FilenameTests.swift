@@ -67,6 +67,11 @@ struct FilenameTests {
         row(
             .multipart, multipart("p[0][t][0]=A", "p[1][d]:x=a"), "!files_no_filename p[1][d]",
             rule("p[*].d", "p[*].t[*]")),
+        // What stands in none of the elements has the last text, in flat bodies as in documents.
+        row(.json, #"{"x":{"n":"A"},"g":"QQ=="}"#, "x[n]=A|g:A:\(f)=A", rule("g", "*.n", from: .base64)),
+        row(.form, "x[n]=A&g=QQ==", "x[n]=A|g:A:\(f)=A", rule("g", "*.n", from: .base64)),
+        row(.multipart, multipart("x[n]=A", "y[n]=B", "g:x=a"), "x[n]=A|y[n]=B|g:B=a", rule("g", "*.n")),
+        row(.multipart, multipart("x[n]=A", "y[g]:x=a"), "!files_no_filename y[g]", rule("*.g", "*.n")),
         // Several elements deep.
         row(
             .multipart, multipart("p[0][q][1][n]=A", "p[0][q][1][d]:x=a"), "p[0][q][1][n]=A|p[0][q][1][d]:A=a",
@@ -144,7 +149,7 @@ struct FilenameTests {
         #expect(result.contains("[d]:A=a") && result.contains("[d]:B=b"), "\(result)")
     }
 
-    @Test("the bytes are the same however the input is cut, and the next body begins anew", arguments: elements.indices)
+    @Test("the bytes are the same however the input is cut", arguments: elements.indices)
     func recut(_ index: Int) {
         let row = Self.elements[index]
         let input = Array(row.input.utf8)
@@ -154,6 +159,34 @@ struct FilenameTests {
             #expect(run.failure?.code == whole.failure?.code, "\(row), \(cut)")
             if whole.failure == nil { #expect(run == whole, "\(row), \(cut)") }
         }
+    }
+
+    @Test("the elements of another body of the same conversion are counted anew")
+    func restartElements() throws {
+        let type = Array("multipart/form-data; boundary=b".utf8)
+        let plan = plan(.multipart, .multipart) { $0.files = [Self.element] }
+        let conversion = try Conversion.make(plan: plan, contentType: type.span)
+        // With what is left of the body before, numbers and `[]` would be mixed.
+        for element in ["p[]", "p[]", "p[0]", "p[]"] {
+            try conversion.restart(contentType: type.span, sources: [])
+            let body = multipart("\(element)[n]=A", "\(element)[d]:x=a")
+            let output = try conversion.convert(Array(body.utf8)) + conversion.convertEnd()
+            #expect(String(decoding: output, as: UTF8.self).contains("filename=\"A\""))
+        }
+    }
+
+    @Test("what is held of elements is within limits.tree, and beyond it refused")
+    func treeLimit() throws {
+        let results = (0..<4096).map { limit in
+            let plan = plan(.multipart, .multipart) {
+                $0.files = [Self.element]
+                $0.limits.tree = limit
+            }
+            return convert(plan, multipart("p[0][n]=A", "p[0][d]:x=a"))
+        }
+        let least = try #require(results.firstIndex { !$0.hasPrefix("!limit_tree") })
+        #expect(least > 0)
+        #expect(results[least...].allSatisfy { $0 == "p[0][n]=A|p[0][d]:A=a" })
     }
 
     // MARK: Empty names
@@ -210,7 +243,24 @@ struct FilenameTests {
         row(.multipart, multipart("g:x=a"), "!files_no_filename g", sources: [""], file, change: sets(.source(0))),
         row(
             .multipart, multipart("g:x=a"), "!files_no_filename g", rule("g", "m"),
-            change: sets(.literal(.null), at: "m.n")),
+            change: sets(.literal(.string("K")), at: "m.n")),
+        row(.multipart, multipart("g:x=a"), "!files_no_filename g", rule("g", "m")) { plan in
+            sets(.literal(.string("K")), at: "m.n")(&plan)
+            gathered(&plan)
+        },
+        // A text that it replaces is none of an element either.
+        row(
+            .multipart, multipart("p[0][n]=evil", "g:x=a"), "!files_no_filename g", sources: ["K"], rule("g", "p[*].n"),
+            change: sets(.source(0), at: "p")),
+        row(
+            .multipart, multipart("p[0][n]=evil", "g:x=a"), "!files_no_filename g", sources: ["K"], rule("g", "p[*].n")
+        ) { plan in
+            sets(.source(0), at: "p")(&plan)
+            gathered(&plan)
+        },
+        row(
+            .multipart, multipart("p[0][n]=A", "g:x=a"), "g:A=a|p[0][n]=A|k=K", sources: ["K"], rule("g", "p[*].n"),
+            change: setsGathered),
         // Where fields are gathered, a text names the file before the map removes it.
         row(.multipart, multipart("k=K", "g:x=a"), "g:K=a", file) { plan in
             gathered(&plan)

@@ -14,11 +14,13 @@ struct OutputBoundTests {
         var failure: ConversionError?
     }
 
-    static func run(_ plan: ConversionPlan, _ body: [UInt8], slice: Int, type: String? = nil) -> Run {
+    static func run(
+        _ plan: ConversionPlan, _ body: [UInt8], slice: Int, type: String? = nil, sources: [[UInt8]] = []
+    ) -> Run {
         var run = Run()
         do throws(ConversionError) {
             let type = type ?? ConversionRun.defaultType(plan.inputs[0])
-            let conversion = try Conversion.make(plan: plan, contentType: Array(type.utf8).span)
+            let conversion = try Conversion.make(plan: plan, contentType: Array(type.utf8).span, sources: sources)
             func look() {
                 run.length += conversion.takeOutput().count
                 if run.length > 0, let bound = conversion.outputBound(ofBody: body.count) {
@@ -239,16 +241,49 @@ struct OutputBoundTests {
     @Test("a rule's filename counts as it is written", arguments: [15, 200], FilenameStyle.allCases)
     func ruledFilenames(_ count: Int, _ style: FilenameStyle) throws {
         let name = String(repeating: "\u{e4}", count: count) + ".txt"
-        let plan = plan(.json, .multipart) {
-            $0.fieldEncoding.filenames = style
-            $0.files = [
-                FileRule(path: path("list[*]"), policy: .stream, source: .base64, filename: .literal(name))
-            ]
-        }
         let body = Self.repeated({ _ in "\"eA==\"" }, count: 900, before: "{\"list\":[", between: ",", after: "]}")
-        let run = Self.run(plan, Array(body.utf8), slice: 999)
-        #expect(run.failure == nil)
+        for isSet in [false, true] {
+            let plan = plan(.json, .multipart) {
+                $0.fieldEncoding.filenames = style
+                let filename: FileRule.Filename = isSet ? .field(path("k")) : .literal(name)
+                $0.files = [FileRule(path: path("list[*]"), policy: .stream, source: .base64, filename: filename)]
+                if isSet { $0.map.set = [.init(path: path("k"), value: .source(0))] }
+            }
+            let run = Self.run(plan, Array(body.utf8), slice: 999, sources: [Array(name.utf8)])
+            #expect(run.failure == nil)
+            #expect(run.announced.allSatisfy { $0 >= run.length }, "\(isSet)")
+        }
+    }
+
+    @Test("a filename that set writes has room where parts pass, too")
+    func filenamesOfSet() throws {
+        let plan = plan(.multipart, .multipart) {
+            $0.files = [FileRule(path: path("f"), policy: .stream, filename: .field(path("k")))]
+            $0.map.set = [.init(path: path("k"), value: .source(0))]
+        }
+        let content = String(repeating: "x", count: 30_000)
+        // A longer one in front lets expect fewer.
+        let body = Array(Self.multipartOf(60) { "f:a=\(content)" + ($0 == 0 ? content.prefix(15_000) : "") }.utf8)
+        let name = Array(String(repeating: "\u{65e5}", count: 250).utf8)
+        let run = Self.run(plan, body, slice: 64 * 1024, sources: [name])
+        #expect(run.failure == nil && !run.announced.isEmpty)
         #expect(run.announced.allSatisfy { $0 >= run.length })
+    }
+
+    @Test("a filename that a field gives takes 255 bytes, however it is written")
+    func filenamesOfFields() throws {
+        func bound(_ filename: FileRule.Filename?, _ style: FilenameStyle) throws -> Int {
+            let plan = plan(.json, .multipart) {
+                $0.fieldEncoding.filenames = style
+                $0.files = [FileRule(path: path("f"), policy: .stream, source: .base64, filename: filename)]
+            }
+            let made = try Conversion.make(plan: plan, contentType: "application/json")
+            return try #require(made.outputBound(ofBody: 1000))
+        }
+        // Of a document of 1000 bytes 500 members may come, and one is being read.
+        for style in FilenameStyle.allCases {
+            #expect(try bound(.field(path("k")), style) - bound(nil, style) == 501 * 255)
+        }
     }
 
     static let headRules: [@Sendable (ConversionPlan) -> ConversionPlan] = [

@@ -34,8 +34,10 @@ internal struct ElementNumbers: ~Copyable {
     }
 
     /// Puts numbers in the places of the pushes in `name`, which is that of the next part. Returns false where there are none, as where
-    /// numbers and `[]` are mixed.
-    mutating func assign(to name: inout MappedName, of part: borrowing PartHead) -> Bool {
+    /// numbers and `[]` are mixed. Throws where a limit is passed.
+    mutating func assign(
+        to name: inout MappedName, of part: borrowing PartHead
+    ) throws(ConversionError) -> Bool {
         let isInside = arrays.contains { name.isAtOrBelow($0) }
         guard isInside else { return true }
         do throws(ConversionError) {
@@ -46,6 +48,7 @@ internal struct ElementNumbers: ~Copyable {
             }
             return true
         } catch {
+            if error.kind == .limit { throw error }
             return false
         }
     }

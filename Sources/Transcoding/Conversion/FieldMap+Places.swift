@@ -19,7 +19,9 @@ extension FieldMap {
     /// What `set` writes at `path`, which has no wildcard: null where it is something else than a value, nil where no rule concerns it.
     internal func assigned(at path: FieldPath) -> AssignedValue? {
         guard !path.hasWildcard, let rule = set.last(where: { $0.path.overlaps(path) }) else { return nil }
-        return rule.value.value(at: path.segments[min(rule.path.segments.count, path.segments.count)...])
+        // What it writes below the path makes that an object or array.
+        guard rule.path.segments.count <= path.segments.count else { return .literal(.null) }
+        return rule.value.value(at: path.segments[rule.path.segments.count...])
     }
 }
 
@@ -33,10 +35,10 @@ extension AssignedValue {
         return AssignedValue.literal(member.value).value(at: steps.dropFirst())
     }
 
-    /// The text that it is in a flat body; nil for what none is made of.
+    /// The text that it is in a flat body; nil for what none is made of, and where `sources` hasn't what it is from.
     internal func text(_ sources: [[UInt8]]) -> [UInt8]? {
         switch self {
-        case .source(let index): sources[index]
+        case .source(let index): sources.indices.contains(index) ? sources[index] : nil
         case .literal(.string(let text)), .literal(.number(let text)): Array(text.utf8)
         case .literal: nil
         }

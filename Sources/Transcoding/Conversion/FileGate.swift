@@ -19,6 +19,8 @@ internal struct FileGate {
     /// What `set` writes where filenames come from: it counts from a body's beginning, and nothing else does. Nil where it writes nothing.
     private let assigned: [AssignedValue?]
     private let hasAssigned: Bool
+    /// Where `set` writes what it has: a text that comes there, or below, is none of the body that goes out.
+    private let replaced: [FieldPath]
     /// The rules whose filename the text at hand is, and what of it has come.
     private var capturing: [Int] = []
     private var captured: [UInt8] = []
@@ -48,6 +50,7 @@ internal struct FileGate {
         }
         hasAssigned = assigned.contains { $0 != nil }
         self.assigned = assigned
+        replaced = plan.map.set.map(\.path)
         named = Array(repeating: 0, count: plan.files.count)
     }
 
@@ -300,6 +303,7 @@ internal struct FileGate {
     /// Says that the text of that name begins.
     mutating func beginText(_ name: borrowing MappedName) {
         beginText()
+        for path in replaced where name.isAtOrBelow(path) { return }
         for index in rules.indices {
             guard case .field(let path) = rules[index].filename, name.isAt(path) else { continue }
             capture(rule: index)
@@ -347,6 +351,8 @@ internal struct FileGate {
         for index in 0..<min(path.segments.count - 1, place.segmentCount) {
             let step = path.segments[index]
             if step == .any {
+                // It stands beside the elements, or is one of them.
+                if index == place.segmentCount - 1 { return true }
                 guard owner.segment(index).isEqual(to: place.segment(index)) else { return false }
             } else if place.kind(index) != .key || !step.matches(key: place.segment(index)) {
                 return true

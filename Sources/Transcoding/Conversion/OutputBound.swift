@@ -37,7 +37,7 @@ extension Conversion {
     /// length is known, where it has at most `short`, or its beginning lets expect so many.
     package func mayOutgrowBound(ofBody length: Int, short: Int) -> Bool {
         guard padding != nil, !OutputBound.limitsFields(of: inputEncoding),
-            OutputBound.structure(of: plan, from: inputEncoding, count: 1, boundary: nil) > 0
+            OutputBound.structure(of: plan, from: inputEncoding, count: 1, boundary: nil, sources: sources) > 0
                 || !plan.map.rename.isEmpty
         else { return false }
         return length <= short || OutputBound.expectsMany(self, length: length)
@@ -105,7 +105,7 @@ private struct OutputBound {
         let passes = conversion.passesParts
         let fields = Self.structure(
             of: plan, from: input, count: coming + (isHeld ? seen.parts : 0),
-            boundary: passes ? conversion.boundaryLength : nil)
+            boundary: passes ? conversion.boundaryLength : nil, sources: conversion.sources)
         let allowance = Self.allowance(for: length, conversion)
         var filenames = 0
         if plan.writesCameFilenames(from: input) {
@@ -116,7 +116,7 @@ private struct OutputBound {
         }
         if passes {
             // What a rule gives a file replaces what came with it. Of parts of which few are files, few have it.
-            let each = plan.fileHeadGrowth(from: input)
+            let each = plan.fileHeadGrowth(from: input, sources: conversion.sources)
             let few = min(coming * each, Self.filenamesWrittenTwice * FileRule.Filename.usualGrowth)
             let expected = Int(Double(each) * Self.files(conversion, remaining: remaining, coming: coming))
             filenames = max(filenames, few, expected)
@@ -150,7 +150,8 @@ private struct OutputBound {
         let expected = Int(min(Double(conversion.accounting.parts) / begun * Double(length), 1e15))
         let allowed = allowed(by: plan, from: input)
         return expected > allowed
-            && structure(of: plan, from: input, count: expected, boundary: nil) > allowance(for: length, conversion)
+            && structure(of: plan, from: input, count: expected, boundary: nil, sources: conversion.sources)
+                > allowance(for: length, conversion)
     }
 
     /// Whether a body of that encoding has a limit of fields or parts, as forms and multipart bodies do.
@@ -162,15 +163,17 @@ private struct OutputBound {
     }
 
     /// What stands around `count` fields and files in the output and not in the input. `boundary`: of parts that pass, the length of the
-    /// client's; nil where they don't.
-    static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int, boundary: Int?) -> Int {
+    /// client's; nil where they don't. `sources`: the values of the request's head, where they are known.
+    static func structure(
+        of plan: ConversionPlan, from input: BodyEncoding, count: Int, boundary: Int?, sources: [[UInt8]]
+    ) -> Int {
         var each = input == .json ? 0 : member
         if let boundary {
             // A part that passes gains no more than quotes and blanks, and a delimiter of ours where the client's is shorter.
             each = 12 + max(0, 22 - boundary)
         } else {
             if plan.output == .multipart { each = input.growthAsPart }
-            each += plan.fileHeadGrowth(from: input)
+            each += plan.fileHeadGrowth(from: input, sources: sources)
         }
         // A limit that was lifted makes a product that is no number any more.
         let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each)
@@ -228,7 +231,7 @@ extension ConversionPlan {
             && fieldDecoding.mixed != .flatten && !FileGate(self).wantsTexts
             && [.stream, .drop, .reject].contains(generalFilePolicy)
             && files.allSatisfy { [.stream, .drop, .reject].contains($0.policy) && $0.source(from: input) == nil }
-            && fileHeadGrowth(from: input) == 0
+            && fileHeadGrowth(from: input, sources: []) == 0
     }
 
     /// Whether some fields or files are left out, or some are decoded, which are a quarter shorter then.
@@ -245,7 +248,7 @@ extension ConversionPlan {
         return changesImages || output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
             || OutputBound.structure(
                 of: self, from: input, count: OutputBound.allowed(by: self, from: input),
-                boundary: passesParts(from: input) ? 1 : nil)
+                boundary: passesParts(from: input) ? 1 : nil, sources: [])
                 > OutputBound.worthwhile(for: 0)
     }
 
@@ -258,12 +261,26 @@ extension ConversionPlan {
     }
 
     /// What the names and types that rules give files add to a part's head, or an object's, at most.
-    fileprivate func fileHeadGrowth(from input: BodyEncoding) -> Int {
+    fileprivate func fileHeadGrowth(from input: BodyEncoding, sources: [[UInt8]]) -> Int {
         files.map { rule in
             let name =
                 rule.name.map { $0.pattern.pieces.reduce(0) { $0 + $1.count } + 4 * $0.pattern.pieces.count } ?? 0
-            return name + (rule.filename?.longest(fieldEncoding.filenames) ?? 0) + typeGrowth(rule, from: input)
+            return name + (rule.filename.map { longest($0, sources) } ?? 0) + typeGrowth(rule, from: input)
         }.max() ?? 0
+    }
+
+    /// What a rule's filename takes, with `filename*` where it isn't ASCII. One that is a field's has come as that, which mostly goes out
+    /// too: 255 bytes are what a text of 59 takes that is written twice, longer ones take of the allowance. One that `set` writes has
+    /// not come.
+    private func longest(_ filename: FileRule.Filename, _ sources: [[UInt8]]) -> Int {
+        let text: [UInt8]? =
+            switch filename {
+            case .literal(let text): Array(text.utf8)
+            case .field(let path): map.assigned(at: path)?.text(sources)
+            }
+        guard let text else { return 19 + 4 * 59 }
+        return 3 * text.count
+            + (fieldEncoding.filenames == .both ? Multipart.Encoder.extendedLength(text.span) : 0)
     }
 
     /// What a rule adds to the head of a file that came without a type: its own, or the one that it took the file for.
@@ -293,16 +310,6 @@ extension FileRule.Filename {
     /// What `filename*` adds to one that came: 19 bytes, and three for each of its own, of which usual ones have up to 40 where
     /// they aren't ASCII. Longer ones take of the allowance.
     fileprivate static let usualGrowth = 19 + 3 * 40
-
-    /// With `filename*` where it isn't ASCII. One that is a field's has come as that, which mostly goes out too: 59 bytes of it
-    /// may be written twice, longer ones take of the allowance.
-    fileprivate func longest(_ style: FilenameStyle) -> Int {
-        switch self {
-        case .literal(let text):
-            3 * text.utf8.count + (style == .both ? Multipart.Encoder.extendedLength(Array(text.utf8).span) : 0)
-        case .field: style == .both ? 19 + 4 * 59 : 59
-        }
-    }
 }
 
 extension FieldMap {

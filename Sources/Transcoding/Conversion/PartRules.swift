@@ -111,7 +111,7 @@ internal struct PartRules: ~Copyable {
                 return .dropped
             }
             let change = try names.apply(to: &mapped)
-            if elements != nil { place(part) }
+            if elements != nil { try place(part) }
             switch change {
             case .removed: return .removed
             case .renamed: naming = .mapped
@@ -176,9 +176,9 @@ internal struct PartRules: ~Copyable {
     }
 
     /// Finds out in which elements of arrays the part at hand is.
-    private mutating func place(_ part: borrowing PartHead) {
+    private mutating func place(_ part: borrowing PartHead) throws(ConversionError) {
         placed = mapped
-        isPlaced = elements?.assign(to: &placed, of: part) ?? false
+        isPlaced = try elements?.assign(to: &placed, of: part) ?? false
     }
 
     /// Whether a text has come from which the file at hand takes its filename.
