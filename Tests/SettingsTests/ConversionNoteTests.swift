@@ -144,6 +144,28 @@ import Transcoding
         }
     }
 
+    @Test("where malformed names are refused, that note names one that isn't")
+    func namesBesideMalformed() throws {
+        for (options, name) in [("", "u[id]x"), ("(malformed_key: reject)", " u[id]")] {
+            var plan = try Conversions.parse("form\(options) -> form")
+            plan.map.set = [.init(path: try FieldPath(parsing: "u.id"), value: .literal(.string("trusted")))]
+            let note = try #require(plan.notes().first { $0.code == "map_names" })
+            #expect(note.effect.contains(name))
+            #expect(Self.convert(plan, Array("\(name)=evil".utf8)).contains("evil"))
+        }
+    }
+
+    @Test("a map puts attributes of XML first, so the note doesn't say that late ones are refused")
+    func attributesFirst() throws {
+        var plan = try Conversions.parse("json -> xml")
+        for isLateRefused in [true, false] {
+            let effects = plan.notes().filter { $0.code == "attribute" }.map(\.effect)
+            #expect(effects.count == 1)
+            #expect(effects.allSatisfy { $0.contains("after others") == isLateRefused && $0.contains("single value") })
+            plan.map.remove = [try FieldPath(parsing: "z")]
+        }
+    }
+
     @Test("a note is one line: what, what becomes of it, and the setting")
     func text() throws {
         let notes = try Conversions.parse("json -> form").notes().map(\.description)

@@ -202,9 +202,11 @@ internal struct NoteWriter {
     /// That the map knows names as the route reads them, where all others pass: a server may read one of those as one of the map's.
     private mutating func writeMap() {
         guard plan.passesOtherNames, !plan.map.set.isEmpty || !plan.map.remove.isEmpty else { return }
+        // What has brackets out of place is refused there, and what has a space in front isn't.
+        let name = plan.fieldDecoding.malformedKey == .reject ? "\" u[id]\"" : "u[id]x"
         altered(
             "map_names", "a name that the server alone reads as one of map.set or map.remove",
-            "passes them, as u[id]x beside u[id] in front of PHP",
+            "passes them, as \(name) beside u[id] in front of PHP",
             "the server's dialect on both sides reads names as it does")
     }
 

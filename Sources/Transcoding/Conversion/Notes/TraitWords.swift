@@ -74,7 +74,9 @@ extension NoteWriter {
         case "xml_late_attribute", "xml_attribute_value":
             return TraitWords(
                 "attribute", "a name that begins with \(plan.xmlEncoding.attributePrefix)",
-                "is an attribute, refused where it comes after others or isn't of a single value",
+                plan.putsAttributesFirst
+                    ? "is an attribute, refused where it isn't of a single value"
+                    : "is an attribute, refused where it comes after others or isn't of a single value",
                 .settings([.lossless]))
         case "text_container" where plan.outputField == nil:
             return TraitWords("text_container", "an object or an array", .text("field names the one field to send"))
