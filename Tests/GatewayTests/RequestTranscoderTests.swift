@@ -596,7 +596,7 @@ import Transcoding
         #expect(transcoder.coding == .gzip)
         // What is taken as it is needs none.
         let raw = ConversionPlan(inputs: [.raw], output: .raw)
-        for type in [nil, "", "?"] as [String?] {
+        for type in [nil, ""] as [String?] {
             transcoder.reset()
             try Rig(raw).begin(&transcoder, type: type, framing: .length(1))
         }
