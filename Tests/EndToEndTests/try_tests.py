@@ -309,7 +309,8 @@ class ConsoleTests(TryTestCase):
         self.assertEqual(answer["explanation"]["response"]["headers"][0],
                          {"name": "Content-Type", "value": "application/x-www-form-urlencoded"})
         status, answer = self.attempt(route="rest", side="response", body="{}")
-        self.assertEqual((status, answer["error"]), (422, 'the route "rest" converts no responses'))
+        self.assertEqual((status, answer["error"]), (422, 'the route "rest" converts no responses, and takes '
+                         "neither a status nor a problem from their bodies"))
 
     def test_a_body_that_is_refused_says_where(self):
         status, answer = self.attempt(route="orders", path="/orders/7", body='{"a": 1,}')

@@ -63,7 +63,8 @@ import Testing
     func codedLengths(_ more: Int) throws {
         let encoder = ContentEncoder(.gzip)
         var coded = OutputBuffer()
-        let content = Array(repeating: UInt8(ascii: "v"), count: ShadowComparison.longest + more)
+        // Too mixed to be taken for a bomb.
+        let content = (0..<ShadowComparison.longest + more).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) }
         let isEncoded = encoder.encode(content.span, into: &coded)
         let isFinished = encoder.finish(into: &coded)
         #expect(isEncoded && isFinished)

@@ -32,16 +32,18 @@ package enum RetryCause: Equatable {
 }
 
 /// How often a request was sent again whatever its route asks for. Each cause counts for itself.
+@usableFromInline
 package struct FreeRetries: Equatable {
-    private var stale: UInt16 = 0
-    private var refused: UInt16 = 0
-    private var leftOut: UInt16 = 0
+    // Known to who makes an exchange's record, which is reset for each request.
+    @usableFromInline internal var stale: UInt16 = 0
+    @usableFromInline internal var refused: UInt16 = 0
+    @usableFromInline internal var leftOut: UInt16 = 0
 
     /// What a connection leaves out goes to a new one together, which may leave out all but one: as many rounds as a server has
     /// streams, mostly.
     package static let mostLeftOut = 128
 
-    package init() {}
+    @inlinable package init() {}
 
     package var count: Int { Int(stale) + Int(refused) + Int(leftOut) }
 

@@ -25,7 +25,8 @@ extension Exchange {
         let framing = request.framing
         // HTTP/2 frames content in any case. Over HTTP/1 gRPC seldom says how long it is, or asks for trailers, as few others do.
         if framing == .chunked
-            || !framing.isEmpty && (request.capabilities.contains(.framedEnds) || request.acceptsTrailers)
+            || !framing.isEmpty
+                && (request.capabilities.contains(.framedEnds) || request.contains(.te) && request.acceptsTrailers)
         {
             isCall = request.methodKind == .post && request.carriesGRPC
         }

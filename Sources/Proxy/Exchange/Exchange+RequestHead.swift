@@ -148,7 +148,6 @@ extension Exchange {
             let line = via.line(request.version)
             output.append(line.span)
         }
-        let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         if isTraced { trace.appendParent(to: &output) }
         if watchers.contains(.replay) { appendReplayMark(to: &output) }

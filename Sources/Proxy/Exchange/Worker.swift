@@ -90,7 +90,7 @@ public final class Worker {
     @safe @exclusivity(unchecked) private var freeReaders: [RequestReader] = []
     let http2Spares = HTTP2Spares()
     private var freeProcessMemory: [ProcessMemory] = []
-    private var requestIDs = RequestIDGenerator()
+    @safe @exclusivity(unchecked) private var requestIDs = RequestIDGenerator()
 
     /// Free exchanges at most, and as many free readers, so that a thousand connections can ask at once and none is made anew.
     /// The allocator gets the others back.
