@@ -46,7 +46,7 @@ extension DownstreamConnection: Downstream, SwitchableSink {
         }
         if head.status == 426, response.status == nil { appendOffers(of: head) }
         output.append(response.isLast ? "Connection: close\r\n\r\n" : "\r\n")
-        if worker.keepsExchanges, let exchange, exchange.tap != nil { exchange.tapAnswer(output, from: added) }
+        if worker.keepsExchanges { exchange?.tapAnswer(output, from: added) }
     }
 
     /// Writes the protocols for which an upstream's 426 asks: without them it says nothing (RFC 9110 §15.5.22). HTTP/2 has no such field.

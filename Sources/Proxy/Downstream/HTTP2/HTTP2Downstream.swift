@@ -247,7 +247,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         case .known(let count): HeadWriter.field("Content-Length", decimal: count, into: &lines)
         case .none, .unknown: break
         }
-        if worker.keepsExchanges, let exchange, exchange.tap != nil { exchange.tapAnswer(lines, from: added) }
+        if worker.keepsExchanges { exchange?.tapAnswer(lines, from: added) }
     }
 
     func answer(
