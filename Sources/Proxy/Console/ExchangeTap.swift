@@ -451,8 +451,8 @@ extension Exchange {
     @inline(never)
     func tapAnswered(_ content: Span<UInt8>) { tap?.with { $0.answered(content) } }
 
-    /// Keeps the fields that the client gets, which stand in `output` from `start` on: those of the response, then, of a sink that writes
-    /// them, those that frame it.
+    /// Keeps the fields that the client gets, which stand in `output` from `start` on. A sink that begins a response tells it, once
+    /// those that frame it stand there, too.
     @inline(never)
     func tapAnswer(_ output: borrowing OutputBuffer, from start: Int) {
         tap?.with { $0.toClient.keep(head: output.span.extracting(start..<output.count)) }

@@ -352,6 +352,7 @@ final class Replay: Downstream, StreamSource {
         var lines = OutputBuffer()
         let position = response.fields.write(head, into: &lines)
         addFields(&lines, position)
+        exchange?.tapAnswer(lines, from: position.fields)
     }
 
     func send(_ content: Span<UInt8>) -> Bool { true }

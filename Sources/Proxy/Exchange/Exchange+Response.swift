@@ -118,7 +118,6 @@ extension Exchange {
             }
             // No rule reaches what tells of the message itself.
             if hasTrailers, let route { head.appendTrailerField(responseTrailerNames(of: route), to: &output) }
-            if tap != nil { tapAnswer(output, from: position.fields) }
         }
     }
 

@@ -529,6 +529,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     ) {
         var lines = OutputBuffer()
         addFields(&lines, .start)
+        exchange?.tapAnswer(lines, from: 0)
         var mutation = response.beginMutation()
         var names = takeNames()
         defer { self.names = names }

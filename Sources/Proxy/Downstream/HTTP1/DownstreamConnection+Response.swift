@@ -38,7 +38,6 @@ extension DownstreamConnection: Downstream, SwitchableSink {
         }
         let position = response.fields.write(head, into: &output)
         addFields(&output, position)
-        let added = output.count
         if response.length == .asReceived, let length = head.first(.contentLength) {
             HeadWriter.clean("Content-Length", head.value(length), into: &output)
         } else {
@@ -46,7 +45,7 @@ extension DownstreamConnection: Downstream, SwitchableSink {
         }
         if head.status == 426, response.status == nil { appendOffers(of: head) }
         output.append(response.isLast ? "Connection: close\r\n\r\n" : "\r\n")
-        if worker.keepsExchanges { exchange?.tapAnswer(output, from: added) }
+        if worker.keepsExchanges { exchange?.tapAnswer(output, from: position.fields) }
     }
 
     /// Writes the protocols for which an upstream's 426 asks: without them it says nothing (RFC 9110 §15.5.22). HTTP/2 has no such field.

@@ -238,7 +238,6 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
             !response.length.isEmpty || response.length == .known(0) && exchange?.passesResponseTrailers == true
         let position = response.fields.write(head, into: &lines)
         addFields(&lines, position)
-        let added = lines.count
         switch response.length {
         case .asReceived:
             if let length = head.first(.contentLength) {
@@ -247,7 +246,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         case .known(let count): HeadWriter.field("Content-Length", decimal: count, into: &lines)
         case .none, .unknown: break
         }
-        if worker.keepsExchanges { exchange?.tapAnswer(lines, from: added) }
+        if worker.keepsExchanges { exchange?.tapAnswer(lines, from: position.fields) }
     }
 
     func answer(
