@@ -16,6 +16,18 @@ enum ClientChain {
     ) -> SocketAddress {
         let field: KnownField = format == .forwarded ? .forwarded : .xForwardedFor
         var client = peer
+        forEachMember(of: field, in: head) { member in
+            guard let address = field == .forwarded ? forwardedFor(member) : address(member) else { return false }
+            client = address
+            return trusted.contains(address)
+        }
+        return client
+    }
+
+    /// Shows `body` the members of a list from the last one on, 32 at most, until it returns false.
+    private static func forEachMember(
+        of field: KnownField, in head: borrowing MessageHead, _ body: (Span<UInt8>) -> Bool
+    ) {
         var steps = 0
         var line = head.fieldCount - 1
         while line >= 0 {
@@ -28,13 +40,10 @@ enum ClientChain {
                 let member = value.extracting(start..<end)
                 end = start - 1
                 if member.withoutBlanks.isEmpty { continue }
-                guard let address = field == .forwarded ? forwardedFor(member) : address(member) else { return client }
-                client = address
                 steps += 1
-                guard steps < 32, trusted.contains(address) else { return client }
+                guard body(member), steps < 32 else { return }
             }
         }
-        return client
     }
 
     /// What trusted peers said of the URL that the client asked for; what none has said is nil, or empty.
@@ -76,26 +85,12 @@ enum ClientChain {
             if let host = head.lastMember(of: .xForwardedHost) { origin.take(host: host) }
             return origin
         }
-        var steps = 0
-        var line = head.fieldCount - 1
-        while line >= 0 {
-            defer { line -= 1 }
-            guard head.known(line) == .forwarded else { continue }
-            let value = head.value(line)
-            var end = value.count
-            while end >= 0 {
-                let start = memberStart(value, before: end)
-                let member = value.extracting(start..<end)
-                end = start - 1
-                if member.withoutBlanks.isEmpty { continue }
-                origin = Origin()
-                if let range = parameter("proto", of: member) { origin.take(scheme: member.extracting(range)) }
-                if let range = parameter("host", of: member) { origin.take(host: member.extracting(range)) }
-                steps += 1
-                guard steps < 32, let address = forwardedFor(member), trusted.contains(address) else {
-                    return origin
-                }
-            }
+        forEachMember(of: .forwarded, in: head) { member in
+            origin = Origin()
+            if let range = parameter("proto", of: member) { origin.take(scheme: member.extracting(range)) }
+            if let range = parameter("host", of: member) { origin.take(host: member.extracting(range)) }
+            guard let address = forwardedFor(member) else { return false }
+            return trusted.contains(address)
         }
         return origin
     }
