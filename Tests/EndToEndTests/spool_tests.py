@@ -1,5 +1,6 @@
 """Upstreams that want a Content-Length: bodies are held until it is known, in memory and then on disk, and never half sent."""
 
+import gzip
 import json
 import os
 import resource
@@ -8,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import unittest
+import urllib.parse
 
 from harness import FORM, JSON, RECAST, ProxyTestCase, make_multipart, select_nothing
 from lifecycle_support import wait_until
@@ -20,40 +22,15 @@ def chunks(body, size=65536):
     return text + b"0\r\n\r\n"
 
 
-class SpoolTests(ProxyTestCase):
-    folder = tempfile.mkdtemp(prefix="recast-spool-")
-    settings = "spool: { total: 3MiB }\n"
-    routes = """
-  - { name: form-json, match: /form-json, upstream: spooled, request: form -> json }
-  - name: parts
-    match: /parts
-    upstream: spooled
-    request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } }
-  - { name: json-form, match: /json-form, upstream: spooled, request: json -> form }
-  - { name: chunked-json, match: /chunked-json, upstream: chunks, request: form -> json }
-  - { name: chunked, match: /chunked, upstream: chunks }
-  - { name: auto, match: /auto, upstream: app }
-  - { name: plain, match: "/*", upstream: spooled }
-"""
-
-    further_upstreams = {
-        "spooled": f"{{ address: $APP, framing: length, spool: {{ memory: 64KiB, disk: 2MiB, dir: {folder} }} }}",
-        "chunks": "{ address: $APP, framing: chunked }",
-    }
+class SpoolFolder(ProxyTestCase):
+    """A folder of its own for spools, `$FOLDER` in upstreams."""
 
     @classmethod
     def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="recast-spool-")
         cls.addClassCleanup(os.rmdir, cls.folder)  # fails when a file is left there
+        cls.further_upstreams = {name: text.replace("$FOLDER", cls.folder) for name, text in cls.further_upstreams.items()}
         super().setUpClass()
-
-    def post_chunked(self, path, body, media_type="x/y", client=None):
-        client = client or self.client()
-        client.send(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nTransfer-Encoding: chunked\r\n\r\n")
-        try:
-            client.send(chunks(body))
-        except OSError:
-            pass  # refused early: the answer is there to be read
-        return client.response()
 
     def descriptors(self):
         links = []
@@ -72,6 +49,36 @@ class SpoolTests(ProxyTestCase):
             select_nothing()
         self.assertEqual(self.descriptors(), [])
         self.assertEqual(os.listdir(self.folder), [])
+
+
+class SpoolTests(SpoolFolder):
+    settings = "spool: { total: 3MiB }\n"
+    routes = """
+  - { name: form-json, match: /form-json, upstream: spooled, request: form -> json }
+  - name: parts
+    match: /parts
+    upstream: spooled
+    request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } }
+  - { name: json-form, match: /json-form, upstream: spooled, request: json -> form }
+  - { name: chunked-json, match: /chunked-json, upstream: chunks, request: form -> json }
+  - { name: chunked, match: /chunked, upstream: chunks }
+  - { name: auto, match: /auto, upstream: app }
+  - { name: plain, match: "/*", upstream: spooled }
+"""
+
+    further_upstreams = {
+        "spooled": "{ address: $APP, framing: length, spool: { memory: 64KiB, disk: 2MiB, dir: $FOLDER } }",
+        "chunks": "{ address: $APP, framing: chunked }",
+    }
+
+    def post_chunked(self, path, body, media_type="x/y", client=None):
+        client = client or self.client()
+        client.send(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            client.send(chunks(body))
+        except OSError:
+            pass  # refused early: the answer is there to be read
+        return client.response()
 
     def test_F7_a_chunked_upload_reaches_a_length_upstream_with_its_length(self):
         for size in (0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 128 * KIB, 2 * MIB, 2 * MIB + 64 * KIB):
@@ -222,6 +229,189 @@ class SpoolTests(ProxyTestCase):
 
         self.upstream.script = script
         self.assert_problem(self.post_chunked("/plain", os.urandom(2 * MIB)), 502)
+        self.assert_no_files()
+
+
+class HeldTests(SpoolFolder):
+    """Upstreams that don't say what they want are spared chunks, too, as long as the spool has room."""
+
+    routes = """
+  - { name: form, match: /form, upstream: held, request: { decode: { as: json, limits: { field: 8MiB } }, encode: { as: form } } }
+  - { name: text, match: /text, upstream: held, request: { decode: { as: form, limits: { field: 8MiB } }, encode: { as: text } } }
+  - { name: raw, match: /raw, upstream: held, request: multipart -> raw }
+  - name: files
+    match: /files
+    upstream: held
+    request:
+      decode: { as: json, limits: { field: 8MiB } }
+      encode: { as: multipart }
+      files: [ { name: photo, from: base64, filename: p, type: image/png } ]
+"""
+    limit = MIB + 64 * KIB
+    further_upstreams = {"held": "{ address: $APP, spool: { memory: 64KiB, disk: 1MiB, dir: $FOLDER } }"}
+
+    def document(self, count, before=b"", after=b""):
+        """JSON that becomes a form of so many bytes, of which `after` is the last field's text."""
+        return b'{"a":"%s","b":"%s%s"}' % (before, b"x" * (count - len(b"a=&b=") - len(before) - len(after)), after)
+
+    def post(self, path, body, media_type=JSON, fields=()):
+        self.assertEqual(self.send("POST", path, body, media_type, fields).status, 200)
+        return self.upstream.requests[-1]
+
+    def assert_held(self, received, count):
+        self.assertEqual((received.fields.get("content-length"), received.fields.get("transfer-encoding")), (str(count), None))
+
+    def assert_chunked(self, received):
+        self.assertEqual((received.fields.get("content-length"), received.fields.get("transfer-encoding")), (None, "chunked"))
+
+    def test_F7_what_has_no_bound_has_its_length_up_to_the_spools_end(self):
+        for count in (600 * KIB, self.limit - 1, self.limit):
+            with self.subTest(count=count):
+                received = self.post("/form", self.document(count, after=b"end"))
+                self.assert_held(received, count)
+                fields = dict(urllib.parse.parse_qsl(received.body.decode(), keep_blank_values=True, strict_parsing=True))
+                self.assertTrue(len(fields["b"]) == count - 5 and fields["b"].endswith("xend"))
+        self.assert_no_files()
+
+    def test_F7_beyond_the_spool_all_of_it_goes_on_in_chunks(self):
+        # The client's body fits, and what it becomes doesn't: each space takes three bytes in the dialect.
+        for spaces in (0, 1, 1000, 300 * KIB):
+            with self.subTest(spaces=spaces):
+                text = b"x" * (1000 * KIB - spaces) + "é".encode() * 100 * KIB + b" " * spaces
+                received = self.post("/form", b'{"a":"%s"}' % text)
+                self.assert_chunked(received)
+                self.assertTrue(received.body.startswith(b"a=xxx"))
+                self.assertTrue(urllib.parse.unquote_to_bytes(received.body[2:].replace(b"+", b" ")) == text)
+        self.assert_no_files()
+
+    def test_a_body_that_is_longer_than_the_spool_is_not_held_at_all(self):
+        go_on = threading.Event()
+
+        def script(exchange):
+            go_on.set()
+            exchange.read_body()
+            exchange.answer()
+
+        self.upstream.script = script
+        body = self.document(4 * MIB)
+        with self.client() as client:
+            client.send(f"POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n")
+            client.send(body[:MIB])
+            self.assertTrue(go_on.wait(30), "the upstream hears of it before it is whole")
+            client.send(body[MIB:])
+            self.assertEqual(client.response().status, 200)
+        received = self.upstream.one()
+        self.assert_chunked(received)
+        self.assertEqual(len(received.body), 4 * MIB)
+
+    def test_a_coded_body_has_its_length(self):
+        for count in (300 * KIB, self.limit):
+            with self.subTest(count=count):
+                body = gzip.compress(self.document(count))
+                received = self.post("/form", body, fields=["Content-Encoding: gzip"])
+                self.assert_held(received, count)
+        received = self.post("/form", gzip.compress(self.document(3 * MIB, before=b"y")), fields=["Content-Encoding: gzip"])
+        self.assert_chunked(received)
+        self.assertTrue(received.body == b"a=y&b=" + b"x" * (3 * MIB - 6))
+        self.assert_no_files()
+
+    def test_text_and_raw_content_have_their_length(self):
+        text = os.urandom(300 * KIB).hex().encode()
+        received = self.post("/text", b"a=" + text, FORM)
+        self.assert_held(received, len(received.body))
+        self.assertIn(text, received.body)
+        content = os.urandom(900 * KIB)
+        body, media_type = make_multipart([("f", "f.bin", "application/pdf", content)])
+        received = self.post("/raw", body, media_type)
+        self.assert_held(received, len(content))
+        self.assertTrue(received.body == content)
+        self.assert_no_files()
+
+    def test_a_loosely_bound_body_beyond_the_spool_is_padded(self):
+        # Line feeds in base64 become nothing, escapes of texts three bytes.
+        body = json.dumps({"text": "\u00e9" * 400 * KIB, "photo": "aGVsbG8="}).encode()
+        self.assertGreater(len(body), self.limit)
+        received = self.post("/files", body)
+        self.assertIsNone(received.fields.get("transfer-encoding"))
+        self.assertIn("\u00e9".encode() * 400 * KIB, received.body)
+
+    def test_a_fault_behind_what_was_held_never_reaches_the_upstream(self):
+        body = self.document(800 * KIB)
+        self.assert_problem(self.send("POST", "/form", body[:-1] + b"]", JSON), 400)
+        self.assert_untouched()
+        self.assert_no_files()
+
+    def test_a_client_that_leaves_behind_what_was_held_never_reaches_the_upstream(self):
+        with self.client() as client:
+            client.send(f"POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: {JSON}\r\nContent-Length: {MIB}\r\n\r\n")
+            client.send(self.document(MIB)[:800 * KIB])
+            wait_until("content is held", self.descriptors)
+        self.assert_no_files()
+        self.assert_untouched()
+
+    def test_a_slow_upstream_gets_all_of_what_was_held_and_what_comes_behind_it(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            if exchange.received.target == "/form":
+                go_on.wait(30)
+            exchange.read_body()
+            exchange.answer()
+
+        self.upstream.script = script
+        texts = ["%06d" % at for at in range(60_000)]
+        body = json.dumps(texts).encode()  # 600 KB that become 1.2 MB
+        self.answers = []
+
+        def upload():
+            with self.client() as client:
+                client.request("POST", "/form", body, JSON)
+                self.answers.append(client.response())
+
+        done = threading.Thread(target=upload, daemon=True)
+        done.start()
+        self.upstream.wait_for(1)
+        for _ in range(20):
+            self.assertEqual(self.send("GET", "/text").status, 200)
+        go_on.set()
+        done.join(30)
+        self.assertEqual(self.answers[0].status, 200)
+        received = self.upstream.requests[0]
+        self.assert_chunked(received)
+        self.assertEqual([value for _, value in urllib.parse.parse_qsl(received.body.decode(), strict_parsing=True)], texts)
+        self.assert_no_files()
+
+    def test_an_upstream_that_breaks_off_behind_what_was_held_is_a_502(self):
+        def script(exchange):
+            exchange.reader.exactly(1000)
+            exchange.reset()
+
+        self.upstream.script = script
+        body = json.dumps(["%06d" % at for at in range(60_000)]).encode()
+        self.assert_problem(self.send("POST", "/form", body, JSON), 502)
+        self.assert_no_files()
+
+
+class HeldBesideOthersTests(SpoolFolder):
+    """The process' quota is spent, so nothing is held that needn't be."""
+
+    settings = "spool: { total: 256KiB }\n"
+    routes = '  - { name: form, match: /form, upstream: held, request: { decode: { as: json, limits: { field: 8MiB } }, encode: { as: form } } }\n'
+    further_upstreams = {"held": "{ address: $APP, spool: { memory: 64KiB, disk: 8MiB, dir: $FOLDER } }"}
+
+    def test_beyond_the_quota_it_goes_on_in_chunks(self):
+        # The client's 250 KiB find room, and the 600 KiB that they become don't.
+        text = b"\\u0001" * 40 * KIB
+        body = b'{"a":"%s","b":"%s"}' % (text, b"x" * 500 * KIB)
+        small = json.dumps(["%03d" % at for at in range(40_000)]).encode()
+        self.assertLess(len(small), 320 * KIB)
+        for sent, expected in ((body, None), (small, 40_000)):
+            self.assertEqual(self.send("POST", "/form", sent, JSON).status, 200)
+            received = self.upstream.requests[-1]
+            self.assertEqual(received.fields.get("transfer-encoding"), "chunked")
+            pairs = urllib.parse.parse_qsl(received.body.decode(), strict_parsing=True)
+            self.assertEqual(len(pairs), expected or 2)
         self.assert_no_files()
 
 

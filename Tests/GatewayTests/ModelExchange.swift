@@ -20,6 +20,8 @@ struct ModelExchange {
     private var waiting: [Int] = []
     private let room = 12
     private var spool: [Int]?
+    /// Bytes of converted content that are held though nobody asks for that; nil: none.
+    private let holds: Int?
     private let plan: ExchangeMachine.Plan
 
     /// What each connection got, and whether it got the request's end.
@@ -52,6 +54,7 @@ struct ModelExchange {
         plan.takesInterim = random.below(4) > 0
         if plan.hasContent { plan.hasMemory = random.below(8) > 0 }
         self.plan = plan
+        holds = random.below(3) == 0 ? random.below(40) : nil
     }
 
     /// Runs one exchange until it ends, or until nothing can end it any more.
@@ -142,16 +145,27 @@ struct ModelExchange {
         waiting += bytes
         guard waiting.count >= room / 2 else { return bytes.count }
         switch machine.destination {
+        case .connection where holds != nil && spool == nil:
+            machine.holdContent()
+            hold()
         case .connection: perform(.connect)
-        case .spool:
-            spool = (spool ?? []) + waiting
-            waiting = []
+        case .spool: hold()
         case .nowhere: waiting = []
         case .buffer, .upstream: break
         }
         if machine.upstream == .open, !isFull { sendWaiting() }
         if isFull || waiting.count >= room { handleIfPossible(.paused(.upstream)) }
         return bytes.count
+    }
+
+    /// Takes what waits, unless that is more than can be held and needn't be: then it goes on behind what was.
+    private mutating func hold() {
+        let held = (spool ?? []) + waiting
+        guard plan.isSpooled || held.count <= holds ?? 0 else {
+            machine.releaseContent()
+            return perform(.connect)
+        }
+        (spool, waiting) = (held, [])
     }
 
     private mutating func connect(always: Bool = false) {
@@ -308,7 +322,7 @@ struct ModelExchange {
         case .finishRequest: finishRequest()
         case .resumeFinish: if !isFull { finishRequest() }
         case .resumeContent:
-            if isFull || waiting.count >= room { return }
+            if isFull || waiting.count >= room || spool != nil { return }
             handle(.resumed(.upstream))
         case .dropRetryBuffer:
             keepsRetry = false
@@ -359,6 +373,16 @@ struct ModelExchange {
 
     private mutating func sendWaiting() {
         guard machine.upstream == .open else { return }
+        if let held = spool {
+            spool = nil
+            for at in stride(from: 0, to: held.count, by: 8) {
+                guard !isFull else {
+                    spool = Array(held[at...])
+                    return
+                }
+                write(Array(held[at..<min(at + 8, held.count)]))
+            }
+        }
         let bytes = waiting
         waiting = []
         write(bytes)

@@ -317,6 +317,12 @@ public struct ExchangeMachine: Equatable, Sendable {
         plan.isSpooled = true
     }
 
+    /// Held content, of which nothing has gone to an upstream, goes on without its end: more of it came than can be held.
+    package mutating func releaseContent() {
+        assert(destination == .spool, "content is let go that isn't held")
+        plan.isSpooled = false
+    }
+
     /// Whether the request could be sent again, as far as this exchange knows.
     @inlinable public var mayRetry: Bool {
         response == .awaited && upstream == .open

@@ -70,7 +70,7 @@ package struct RequestTranscoder: ~Copyable {
     private var codedCount = 0
     private var codedLimit = 0
     /// Bytes of the body as it comes, in all; nil where it came without a length.
-    private var length: Int?
+    package private(set) var length: Int?
     /// Where the output counts as full.
     private var highWatermark = OutputBuffer.defaultHighWatermark
     private var isStreaming = false
@@ -345,6 +345,13 @@ package struct RequestTranscoder: ~Copyable {
         takenCount += buffer.count
     }
 
+    /// Gives output back that `swapOutput` has taken, in the place of the empty buffer that it left: it counts as waiting again.
+    package mutating func putBack(_ buffer: inout OutputBuffer) {
+        guard let conversion else { return }
+        takenCount -= buffer.count
+        conversion.swapOutput(&buffer)
+    }
+
     /// Drops the output: it is wanted no more, nor counted.
     package func dropOutput() { conversion?.withOutput { $0.removeAll() } }
 
@@ -412,12 +419,10 @@ package struct RequestTranscoder: ~Copyable {
         return true
     }
 
-    /// The length of the body, where the output has no bound that is close; nil where it has one, or the length isn't known.
-    package var looselyBoundLength: Int? {
-        guard let conversion, !isStreaming, !writesQuery, coding == nil, let length,
-            conversion.hasLooseBound(ofBody: length)
-        else { return nil }
-        return length
+    /// Whether the output has no bound that is close, though the body came with its length.
+    package var isLooselyBound: Bool {
+        guard let conversion, !isStreaming, !writesQuery, coding == nil, let length else { return false }
+        return conversion.hasLooseBound(ofBody: length)
     }
 
     /// From here on output is taken before all of it is there, and the usual watermark pauses the client. Returns the framing that

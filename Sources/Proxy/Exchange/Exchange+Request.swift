@@ -465,7 +465,7 @@ extension Exchange {
         while true {
             let began = worker.isMeasuring ? EventLoop.preciseNow : 0
             let rest = input.extracting(at..<input.count)
-            let mayPass = machine.upstream == .open && !upstreamIsFull
+            let mayPass = machine.upstream == .open && !upstreamIsFull && spool == nil
             let step = try requestTranscoder.feed(rest, mayPass: mayPass)
             at += step.consumed
             if mayPass { passesContent = !step.passed.isEmpty }
@@ -494,18 +494,10 @@ extension Exchange {
     /// Sends what the conversion has written on its way. Returns false when the upstream can't take it now.
     func pushOutput() throws(Refusal) -> Bool {
         switch machine.destination {
-        case .spool:
-            try spoolOutput()
-            return true
+        case .spool: if try spoolOutput() { return true }
         case .connection:
             if try bufferMore(isWhole: false) { return true }
-            if holdsRest {
-                machine.holdContent()
-                try spoolOutput()
-                return true
-            }
-            try connect(framing: requestTranscoder.beginStreaming(to: upstreamName))
-            guard machine.upstream == .open else { return false }
+            if try holdOutput() { return true }
         case .buffer: return false
         case .upstream: break
         case .nowhere:
@@ -513,19 +505,8 @@ extension Exchange {
             requestTranscoder.dropOutput()
             return true
         }
-        guard !upstreamIsFull else { return false }
-        sendBuffered()
-        return true
-    }
-
-    /// Whether content is held until it is whole for an upstream that doesn't ask for that: what would be padding otherwise is a
-    /// quarter of it, which limits of size count, and there is room for it.
-    private var holdsRest: Bool {
-        guard let route, let snapshot, route.conversion?.makesFiles == true,
-            let length = requestTranscoder.looselyBoundLength
-        else { return false }
-        let framing = framing(of: route, snapshot)
-        return framing.mode == .auto && worker.spools.hasRoom(for: length, framing.spool)
+        guard machine.upstream == .open, !upstreamIsFull else { return false }
+        return try sendBuffered()
     }
 
     func awaitNextTick() {
@@ -547,6 +528,8 @@ extension Exchange {
 
     /// The upstream has room again: content that waits in front of the conversion goes on, and then the client's.
     func resumeContent() throws(Refusal) {
+        // What was held goes before it, and asks again when it has gone out.
+        guard spool == nil else { return }
         if requestTranscoder.coding != nil, try !transcodeRest() { return }
         guard !upstreamIsFull else {
             upstream?.expectProgress()
@@ -638,9 +621,10 @@ extension Exchange {
             guard try finishTranscoding() else { return }
             record.accounting = conversion.accounting
             if machine.upstream == .none {
-                if spool != nil || route?.signing != nil && !requestTranscoder.writesQuery { try spoolOutput() }
+                let holdsEnd = spool == nil ? route?.signing != nil && !requestTranscoder.writesQuery : needsSpool
+                if holdsEnd { _ = try spoolOutput() }
                 if let signing = route?.signing, try !sign(signing) { return }
-                let count = spool?.count ?? requestTranscoder.outputCount
+                let count = (spool?.count ?? 0) + requestTranscoder.outputCount
                 try connect(framing: requestTranscoder.writesQuery ? .none : .length(count))
             }
         } else if machine.upstream == .none {

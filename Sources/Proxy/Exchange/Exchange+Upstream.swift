@@ -139,15 +139,19 @@ extension Exchange {
 
     var upstreamIsFull: Bool { upstream?.isFull ?? false }
 
-    /// Sends the bytes that wait, as one chunk where the framing is chunked, with the head in front when it is still here.
-    func sendBuffered() {
-        guard machine.upstream == .open else { return }
+    /// Sends the bytes that wait, as one chunk where the framing is chunked, with the head in front when it is still here. Returns
+    /// whether it has: what was held goes out before.
+    @discardableResult
+    func sendBuffered() throws(Refusal) -> Bool {
+        guard machine.upstream == .open else { return false }
+        if let spool, try !pump(spool) { return false }
         requestTranscoder.swapOutput(&buffered)
         if !buffered.isEmpty {
             send(buffered.span)
             buffered.removeAll()
         }
         requestTranscoder.swapOutput(&buffered)
+        return true
     }
 
     /// Sends the bytes that wait and `content`, a part of the client's, behind them: as one chunk, without a copy of `content`.
@@ -276,7 +280,7 @@ extension Exchange {
     /// Writes behind the converted content what its announced length has too many. Returns whether all of it went on its way; else
     /// it goes on when the upstream has room, or in the next tick.
     private func pad() throws(Refusal) -> Bool {
-        sendBuffered()
+        try sendBuffered()
         var pieces = Self.piecesPerTick
         while requestEncoder.remaining ?? 0 > 0 {
             guard mayGoOn(&pieces) else { return false }
@@ -300,8 +304,37 @@ extension Exchange {
 
     // MARK: The spool
 
-    // Content for upstreams that want its length, held until that is known: the upstream hears nothing of the request before all
-    // of it is here, and so never gets half of one.
+    // Content that is held until its length is known: the upstream hears nothing of the request before all of it is here, and so
+    // never gets half of one. Upstreams that want a length are never sent anything else. Those that don't say are spared chunks as
+    // long as there is room: of more than that they get what was held, and then the rest as it comes.
+
+    /// Whether what can't be held is refused: the upstream wants its length, or a signature does.
+    var needsSpool: Bool {
+        guard let route, let snapshot else { return false }
+        return route.signing != nil || framing(of: route, snapshot).mode == .length
+    }
+
+    /// Sees how output goes on that is longer than what is buffered of it: into the spool, where its length would not be told otherwise,
+    /// or padding would be a quarter of it, and the client has said how long the body is; else over a connection that it asks for.
+    /// Returns whether the output was taken.
+    func holdOutput() throws(Refusal) -> Bool {
+        guard let route, let snapshot else { return false }
+        let way = framing(of: route, snapshot)
+        let mayHold =
+            way.mode == .auto && !way.isOfHTTP2
+            && requestTranscoder.length.map { worker.spools.hasRoom(for: $0, way.spool) } ?? false
+        if mayHold, requestTranscoder.isLooselyBound {
+            machine.holdContent()
+            return try spoolOutput()
+        }
+        let framing = requestTranscoder.beginStreaming(to: upstreamName)
+        if mayHold, framing == .chunked {
+            machine.holdContent()
+            return try spoolOutput()
+        }
+        try connect(framing: framing)
+        return false
+    }
 
     func beginSpool() {
         guard spool == nil, let route, let snapshot else { return }
@@ -315,15 +348,30 @@ extension Exchange {
         try spooling { () throws(SpoolFault) in try spool.append(bytes) }
     }
 
-    /// Takes what the conversion has written.
-    func spoolOutput() throws(Refusal) {
+    /// Takes what the conversion has written. Returns false where there is no room for it, and it needn't be held: then it goes on
+    /// behind what was, over a connection that it asks for.
+    func spoolOutput() throws(Refusal) -> Bool {
         beginSpool()
+        guard let spool else { return false }
         // The buffer is taken out: what is called looks at the exchange.
         var output = OutputBuffer()
         requestTranscoder.swapOutput(&output)
-        try spool(output.span)
-        output.removeAll()
-        requestTranscoder.swapOutput(&output)
+        let before = spool.count
+        var isTaken = true
+        do throws(SpoolFault) {
+            try spool.append(output.span)
+            output.removeAll()
+        } catch {
+            guard !needsSpool else { throw refusal(error) }
+            noteFault(error)
+            output.drop(spool.count - before)
+            isTaken = false
+        }
+        requestTranscoder.putBack(&output)
+        guard !isTaken else { return true }
+        machine.releaseContent()
+        try connect(framing: requestTranscoder.beginStreaming(to: upstreamName))
+        return false
     }
 
     /// Does what a spool may fail at. A fault refuses the request, and one of the disk is logged.
@@ -331,20 +379,28 @@ extension Exchange {
         do throws(SpoolFault) {
             try work()
         } catch {
-            if case .tooLarge = error, let signing = route?.signing { throw .signedTooLarge(signing.limit) }
-            if error.isOfTheDisk, let (folder, failure) = worker.spools.lastFailure {
-                worker.spools.forget(folder)
-                let reason = error == .full ? "the disk is full" : "the disk failed"
-                if worker.spools.mayReport("\(reason) \(folder)", at: worker.loop.now) {
-                    worker.logger.error(
-                        "bodies can't be spooled for the upstream \(upstreamName) in \(folder): \(reason) (\(failure))")
-                }
-            }
-            throw .spool(error, upstream: upstreamName)
+            throw refusal(error)
         }
     }
 
-    /// Sends what the spool holds, as fast as the upstream takes it. Returns whether all of it went on its way.
+    private func refusal(_ fault: SpoolFault) -> Refusal {
+        if case .tooLarge = fault, let signing = route?.signing { return .signedTooLarge(signing.limit) }
+        noteFault(fault)
+        return .spool(fault, upstream: upstreamName)
+    }
+
+    /// A fault of the disk is logged.
+    private func noteFault(_ fault: SpoolFault) {
+        guard fault.isOfTheDisk, let (folder, failure) = worker.spools.lastFailure else { return }
+        worker.spools.forget(folder)
+        let reason = fault == .full ? "the disk is full" : "the disk failed"
+        guard worker.spools.mayReport("\(reason) \(folder)", at: worker.loop.now) else { return }
+        worker.logger.error(
+            "bodies can't be spooled for the upstream \(upstreamName) in \(folder): \(reason) (\(failure))")
+    }
+
+    /// Sends what the spool holds, as fast as the upstream takes it. Returns whether all of it went on its way; the spool is given up
+    /// then.
     private func pump(_ spool: Spool) throws(Refusal) -> Bool {
         var pieces = Self.piecesPerTick
         while !spool.isAtEnd {
@@ -355,6 +411,7 @@ extension Exchange {
                 return piece.count
             }
         }
+        endSpool()
         return true
     }
 
@@ -365,7 +422,7 @@ extension Exchange {
 
     /// Counts and logs how the content is framed.
     private func noteFraming(_ framing: BodyFraming) {
-        guard spool == nil else {
+        guard spool == nil || framing == .chunked else {
             record.framing = "spooled"
             worker.counters.framing.spooled &+= 1
             return

@@ -257,7 +257,7 @@ final class Exchange {
         case .queueForMemory: queueForMemory()
         case .beginSpool: beginSpool()
         case .sendRetryBuffer: try sendRetryBuffer()
-        case .sendBuffered: sendBuffered()
+        case .sendBuffered: try sendBuffered()
         case .sendHead: flushFramed()
         case .resumeFinish: if upstreamIsFull { upstream?.expectProgress() } else { try finishRequest() }
         case .resumeContent: try resumeContent()
@@ -344,6 +344,10 @@ final class Exchange {
         catchingRefusal { () throws(Refusal) in
             if holdsInput || machine.response == .buffered { try continueBuffered() }
             if awaitsTick { return try transcodeAfterTick() }
+            // What was held is on its way, and the content behind it waits.
+            if spool != nil, machine.request == .content, machine.upstream == .open {
+                return try handle(.upstreamDrained(isEmpty: false))
+            }
             let hasMore = spool != nil || requestTranscoder.conversion != nil || requestTranscoder.isPadded
             guard hasMore, machine.request == .ending, machine.upstream == .open else { return }
             // The conversion may have more to write: a response that is converted has ticks of its own, while the request waits.

@@ -192,13 +192,15 @@ extension ConversionPlan {
     /// It holds for bodies that come with a length and without a content coding: that of others can't be told anyway.
     public var framingNote: ConversionNote? {
         guard !writesQuery else { return nil }
-        let what = "a body that becomes more than 256 KiB"
-        let remedy = "framing: length on the upstream holds it until its length is known"
         if inputs.contains(where: { decided(for: $0).needsChunks(from: $0) }) {
             return ConversionNote(
-                code: "framing_chunked", .altered, what: what,
-                effect: "goes out in chunks, which some servers read as an empty body", remedy: remedy)
+                code: "framing_chunked", .altered,
+                what: "a body that becomes more than the upstream's spool holds (64 MiB without other settings)",
+                effect: "goes out in chunks, which some servers read as an empty body",
+                remedy: "framing: length on the upstream refuses it")
         }
+        let what = "a body that becomes more than 256 KiB"
+        let remedy = "framing: length on the upstream holds it until its length is known"
         // Other bodies seldom become so long, or are held meanwhile; and where parts are copied whole their length is that of the input.
         guard output == .multipart, inputs.contains(.multipart), !keepsLengths(from: .multipart) || leavesOut else {
             return nil
