@@ -328,7 +328,7 @@ class HeldTests(SpoolFolder):
         self.assert_no_files()
 
     def test_a_loosely_bound_body_beyond_the_spool_is_padded(self):
-        # Line feeds in base64 become nothing, escapes of texts three bytes.
+        # The client's own length passes what the spool holds.
         body = json.dumps({"text": "\u00e9" * 400 * KIB, "photo": "aGVsbG8="}).encode()
         self.assertGreater(len(body), self.limit)
         received = self.post("/files", body)

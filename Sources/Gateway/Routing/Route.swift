@@ -210,7 +210,6 @@ public final class RequestConversion: Sendable {
     /// may copy the whole, and that counts two dozen references up and down.
     package let readsQuery: Bool
     package let writesQuery: Bool
-    package let makesFiles: Bool
     /// Whether bodies of any type are taken, and those that say none.
     package let takesAnyType: Bool
 
@@ -220,7 +219,6 @@ public final class RequestConversion: Sendable {
         self.sources = sources
         readsQuery = plan.readsQuery
         writesQuery = plan.writesQuery
-        makesFiles = plan.output == .multipart && !plan.files.isEmpty
         takesAnyType = plan.inputs.contains(.raw)
     }
 

@@ -422,7 +422,8 @@ extension Exchange {
 
     /// Counts and logs how the content is framed.
     private func noteFraming(_ framing: BodyFraming) {
-        guard spool == nil || framing == .chunked else {
+        // What was let go of the spool is framed as if it had never been there.
+        guard spool == nil || requestTranscoder.isBegun && !machine.plan.isSpooled else {
             record.framing = "spooled"
             worker.counters.framing.spooled &+= 1
             return
