@@ -192,12 +192,13 @@ class RequestCodingTests(ProxyTestCase):
         packed = gzip.compress(body, 1)
         before = self.recast.peak_bytes()
         with self.client() as client:
+            # With a length it would be held until the upstream's is known.
             client.send(f"POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nContent-Encoding: gzip\r\n"
-                        f"Content-Length: {len(packed)}\r\n\r\n")
-            client.send(packed[:300_000])
+                        "Transfer-Encoding: chunked\r\n\r\n")
+            client.send(b"%x\r\n" % len(packed) + packed[:300_000])
             self.upstream.wait_for(1)
             go.set()
-            client.send(packed[300_000:])
+            client.send(packed[300_000:] + b"\r\n0\r\n\r\n")
             self.assertEqual(client.response().status, 200)
         self.assertTrue(self.upstream.one().parts[1][3] == content)
         self.assertLess(self.recast.peak_bytes() - before, 8 * MIB)
