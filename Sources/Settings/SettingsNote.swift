@@ -187,7 +187,9 @@ struct SettingsNotes {
         if let plan = route.shadow?.trial?.conversion?.plan { all += shown(plan.notes(), ", shadow") }
         if let plan = route.conversion?.plan {
             all += shown(plan.notes(), "")
-            if let upstream = route.upstream, settings.upstreams[upstream].framing == .auto, let note = plan.framingNote
+            // What is signed is held whole, and goes on with its length.
+            if route.signing == nil, let upstream = route.upstream, settings.upstreams[upstream].framing == .auto,
+                let note = plan.framingNote
             {
                 all += shown([note], "")
             }

@@ -399,6 +399,15 @@ routes:
         self.assertEqual([code for code in codes if code.startswith(("image", "status"))], ["image_without_body", "status_from_type"])
         self.assertIn("framing_chunked", codes)
 
+    def test_what_is_signed_has_a_length_and_no_note_of_chunks(self):
+        path = os.path.join(self.folder, "signed.yaml")
+        for sign, noted in (("", True), (", sign: 'github(secret: 0123456789abcdef)'", False)):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: \"127.0.0.1:3000\" }\n"
+                           f"routes: [{{ name: a, match: /a, upstream: app, request: json -> form{sign} }}]\n")
+            codes = [one["code"] for one in json.loads(self.recast("check", "--json", path).output)["findings"]]
+            self.assertEqual("framing_chunked" in codes, noted, codes)
+
     def test_a_header_value_is_explained_up_to_its_limit(self):
         path = os.path.join(self.folder, "long.yaml")
         with open(path, "w", encoding="utf-8") as file:
