@@ -143,7 +143,16 @@ package struct MessageSigner: Sendable {
         return ours.summary
     }
 
-    /// Names of the fields that a message gets, so that none of its own is taken for them.
+    /// Names of the fields by which a receiver of the scheme may know signature, time and id: those that a message gets, and what the
+    /// scheme takes in their place. A message keeps none of its own: some receivers prefer a name that isn't written here.
+    package var readNames: [String] {
+        if scheme.special == .httpMessage { return names }
+        var names = scheme.idHeaders
+        if case .headers(let times)? = scheme.timestamp { names += times }
+        return names + scheme.headers
+    }
+
+    /// Names of the fields that a message gets.
     package var names: [String] {
         if scheme.special == .httpMessage { return ["Content-Digest", "Signature-Input", "Signature"] }
         var names = scheme.idHeaders.first.map { [$0] } ?? []

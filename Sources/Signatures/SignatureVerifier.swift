@@ -62,6 +62,9 @@ package final class SignatureVerifier {
     private var messageSignature: MessageSignatureCheck?
     /// What the sender calls this request; empty where it has no name for it.
     package private(set) var id: [UInt8] = []
+    /// Names of fields that the scheme takes in the place of those that were looked at, where the request has them and they say
+    /// something else: nobody has signed that, and whoever reads such a name first would take it for what was signed.
+    package private(set) var uncheckedFields: [String] = []
     /// SHA-256 of the bytes that are signed, where the request is known by them.
     private var signedDigest: Digest?
     /// Whether all of the content could be the token of a challenge of X's, and how much of it there is.
@@ -109,6 +112,11 @@ package final class SignatureVerifier {
         if place < scheme.idHeaders.count {
             guard let value = try head.field(scheme.idHeaders[place]) else { throw .missing }
             id = value
+        }
+        if scheme.headers.count > 1 {
+            var kinds = [scheme.headers, scheme.idHeaders]
+            if case .headers(let times)? = scheme.timestamp { kinds.append(times) }
+            uncheckedFields = kinds.flatMap { head.others(among: $0, than: place) }
         }
         if let separator = scheme.separator, id.contains(separator) || timestamp.contains(separator) {
             throw .malformed
@@ -358,6 +366,16 @@ struct SignedHead {
             if let value = try field(name) { return (place, value) }
         }
         return nil
+    }
+
+    /// Those of these fields that aren't the one at `place`, and don't say the same.
+    func others(among names: [String], than place: Int) -> [String] {
+        guard place < names.count, let value = fields.first(where: { $0.name == names[place] })?.value else {
+            return names
+        }
+        return names.filter { name in
+            name != names[place] && fields.contains { $0.name == name && $0.value != value }
+        }
     }
 
     func field(among names: [String]) throws(SignatureFault) -> [UInt8]? { try firstField(names)?.value }

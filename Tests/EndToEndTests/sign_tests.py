@@ -117,6 +117,8 @@ class SignTests(ProxyTestCase):
         subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", cls.key], check=True, capture_output=True)
         cls.routes = f"""
   - {{ name: plain, match: /plain, upstream: app, sign: 'standard-webhooks(secret: "{WHSEC}")' }}
+  - {{ name: svix, match: /svix, upstream: app, sign: 'svix(secret: "{WHSEC}")' }}
+  - {{ name: clerk, match: /clerk, upstream: app, request: form -> json, verify: 'clerk(secret: "{WHSEC}")', sign: 'svix(secret: "{WHSEC}")' }}
   - {{ name: form, match: /form, upstream: app, request: form -> json, sign: 'standard-webhooks(secret: "{WHSEC}")', limits: {{ signed: 1KiB }} }}
   - {{ name: big, match: /big, upstream: app, request: form -> json, limits: {{ signed: 8MiB, field: 8MiB, tree: 16MiB }},
       sign: 'standard-webhooks(secret: "{WHSEC}")' }}
@@ -201,11 +203,30 @@ class SignTests(ProxyTestCase):
             self.assert_standard(self.upstream.one(), f"msg_{digest}")
 
     def test_fields_of_those_names_from_outside_go(self):
-        self.post("/plain", b"{}", JSON, "webhook-signature: v1,forged", "Webhook-Id: forged", "WEBHOOK_TIMESTAMP: 1", "svix-id: 7")
+        # Receivers of the scheme read it under the names of Svix too, and some of them first.
+        forged = ("webhook-signature: v1,forged", "Webhook-Id: forged", "WEBHOOK_TIMESTAMP: 1", "svix-id: 7", "Svix-Signature: v1,forged",
+                  "SVIX-TIMESTAMP: 1", "svix-other: 7")
+        for path in ("/plain", "/svix"):
+            with self.subTest(path):
+                self.upstream.reset()
+                self.post(path, b"{}", JSON, *forged)
+                request = self.upstream.one()
+                self.assert_standard(request)
+                self.assertNotIn("WEBHOOK_TIMESTAMP", str(request.fields))
+                for name in ("svix-id", "svix-timestamp", "svix-signature"):
+                    self.assertNotIn(name, request.fields)
+                self.assertEqual(request.fields.get("svix-other"), "7")
+
+    def test_what_svix_has_signed_is_signed_anew_under_one_set_of_names(self):
+        body, at = b"a=1", str(int(time.time()))
+        signature = standard(SECRET.encode(), "msg_7", at, body)
+        sent = ("svix-id: msg_7", f"svix-timestamp: {at}", f"svix-signature: {signature}")
+        self.assertEqual(self.post("/clerk", body, FORM, *sent).status, 200)
         request = self.upstream.one()
-        self.assert_standard(request)
-        self.assertNotIn("WEBHOOK_TIMESTAMP", str(request.fields))
-        self.assertEqual(request.fields.get("svix-id"), "7")
+        self.assertEqual(request.body, b'{"a":"1"}')
+        self.assert_standard(request, "msg_7")
+        for name in ("svix-id", "svix-timestamp", "svix-signature"):
+            self.assertNotIn(name, request.fields)
 
     def test_verified_converted_and_signed_again(self):
         body = b"payload=%7B%7D"

@@ -15,6 +15,7 @@ from admin import Admin, admin_port
 from harness import FORM, JSON, RECAST, ROOT, ProxyTestCase
 
 SECRET = "A Secret to Everybody"
+WHSEC = "whsec_" + base64.b64encode(SECRET.encode()).decode()
 KIB = 1024
 
 
@@ -58,6 +59,9 @@ class VerifyTests(ProxyTestCase):
       algorithm: hmac-sha512
       secret: {{ value: "{SECRET.encode().hex()}", encoding: hex }}
   - {{ name: length, match: /length, upstream: wants-length, verify: {{ preset: github, secret: "{SECRET}" }} }}
+  - {{ name: svix, match: /svix, upstream: app, verify: 'svix(secret: "{WHSEC}")' }}
+  - {{ name: ruled, match: /ruled, upstream: app, verify: 'svix(secret: "{WHSEC}")',
+      headers: {{ request: {{ set: {{ svix-id: ours }}, remove: [x-a*] }} }} }}
   - {{ name: open, match: /open, upstream: app }}
 """
     further_upstreams = {"wants-length": "{ address: $APP, framing: length }"}
@@ -110,6 +114,37 @@ class VerifyTests(ProxyTestCase):
             self.assert_refused(response, "signature_malformed")
             self.assertEqual(response.fields.get("www-authenticate"), "Signature")
         self.assert_refused(self.post("/forbidden", body), "signature_missing", 403)
+
+    def test_what_looks_signed_and_is_not_goes_no_further(self):
+        body, at = b"{}", str(int(time.time()))
+        signature = "v1," + base64.b64encode(sign(f"msg_7.{at}.".encode() + body)).decode()
+        parts = {"id": "msg_7", "timestamp": at, "signature": signature}
+
+        def fields(prefix, **more):
+            return tuple(f"{prefix}-{name}: {value}" for name, value in (parts | more).items())
+
+        def passed(path, *sent):
+            self.upstream.reset()
+            self.assertEqual(self.post(path, body, *sent).status, 200)
+            request = self.upstream.one()
+            self.assertEqual(request.fields.get("recast-verified"), "svix")
+            return {f"{prefix}-{name}": request.fields.all(f"{prefix}-{name}") for prefix in ("webhook", "svix") for name in parts
+                    if request.fields.all(f"{prefix}-{name}")}
+
+        webhook = {f"webhook-{name}": [value] for name, value in parts.items()}
+        svix = {f"svix-{name}": [value] for name, value in parts.items()}
+        self.assertEqual(passed("/svix", *fields("webhook")), webhook)
+        self.assertEqual(passed("/svix", *fields("svix")), svix)
+        # What says the same is what was signed.
+        self.assertEqual(passed("/svix", *fields("webhook"), *fields("svix")), webhook | svix)
+        self.assertEqual(passed("/svix", *fields("webhook"), "svix-id: evil"), webhook)
+        self.assertEqual(passed("/svix", "SVIX-ID: evil", *fields("webhook"), "Svix-Signature: v1,evil", "svix-timestamp: 1"), webhook)
+        self.assertEqual(passed("/svix", *fields("webhook"), *fields("svix"), "svix-id: evil"),
+                         webhook | {name: svix[name] for name in ("svix-timestamp", "svix-signature")})
+        self.assertEqual(passed("/svix", *fields("svix"), "webhook-id: evil"), svix)
+        # What a rule of the route sets is the route's own, and rules by a prefix reach what came alone.
+        self.assertEqual(passed("/ruled", *fields("webhook"), "svix-id: evil", "X-A: 1"), webhook | {"svix-id": ["ours"]})
+        self.assertIsNone(self.upstream.one().fields.get("x-a"))
 
     def test_the_mark_is_never_the_clients(self):
         self.assertEqual(self.post("/open", b"{}", "Recast-Verified: github").status, 200)

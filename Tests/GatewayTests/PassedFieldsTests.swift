@@ -23,6 +23,7 @@ import Testing
     /// which the rules have their last word.
     private func result(
         _ passed: PassedFields, _ head: borrowing MessageHead, rules: HeaderEditor? = nil,
+        dropped: HeaderEditor? = nil,
         addLines: (inout OutputBuffer) -> Void = { _ in }
     ) -> (fields: Fields, ruled: HeaderEditCount) {
         let ruled = rules?.constants ?? []
@@ -35,7 +36,7 @@ import Testing
             changed[head.name(index).lossyString().lowercased(), default: []].append(head.value(index).lossyString())
         }
         var isBehindRemovals = false
-        passed.forEachChange(of: head, new: new.span, rules: rules) { change, name, value in
+        passed.forEachChange(of: head, new: new.span, rules: rules, without: dropped) { change, name, value in
             let name = name.lossyString().lowercased()
             if change != .remove { isBehindRemovals = true }
             #expect(change != .remove || !isBehindRemovals)
@@ -50,7 +51,12 @@ import Testing
         // What stands before the fields is none of theirs.
         output.append("GET / HTTP/1.1\r\n")
         let start = output.count
-        let position = passed.write(head, into: &output)
+        var position = passed.write(head, into: &output)
+        if let dropped {
+            let end = output.count
+            _ = dropped.apply(to: &output, at: position, adding: Span())
+            position = position.with(receivedUpTo: position.new - (end - output.count))
+        }
         addLines(&output)
         let count = rules?.apply(to: &output, at: position, adding: ruled.span) ?? HeaderEditCount()
         let written = fields(output.span.extracting(start..<output.count))
@@ -123,6 +129,26 @@ import Testing
             result(edits(head, passing.forwarding, isTrusted: true), head).fields == [
                 "x-a": ["1", "2"], "a_b": ["3"], "x-forwarded-for": ["6.6.6.6"], "forwarded": ["for=6.6.6.6"],
             ])
+    }
+
+    @Test("received fields that are dropped go, and rules write such fields all the same")
+    func dropped() throws {
+        let head = try requestHead(
+            "POST", "/", fields: [("svix-id", "evil"), ("X-A", "1"), ("SVIX_ID", "2"), ("Svix-Id", "3"), ("X-B", "1")])
+        let dropped = HeaderEditor(HeaderEdits(remove: [.init(name: "svix-id")]))
+        let route = try route { $0.underscores = .pass }
+        let plain = edits(head, route.forwarding)
+        #expect(result(plain, head, dropped: dropped).fields == ["x-a": ["1"], "x-b": ["1"]])
+        var rules = HeaderEdits(remove: [.init(name: "x-", isPrefix: true)])
+        rules.set = [field("svix-id", "ours")]
+        #expect(
+            result(plain, head, rules: HeaderEditor(rules), dropped: dropped) { $0.append("X-C: 1\r\n") }.fields
+                == ["svix-id": ["ours"], "x-c": ["1"]])
+        rules = HeaderEdits()
+        rules.add = [field("svix-id", "ours")]
+        #expect(
+            result(plain, head, rules: HeaderEditor(rules), dropped: dropped).fields
+                == ["svix-id": ["ours"], "x-a": ["1"], "x-b": ["1"]])
     }
 
     @Test("a trusted peer's word is kept, and its address added to it")

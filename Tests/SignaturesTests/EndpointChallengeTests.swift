@@ -174,6 +174,7 @@ struct SigningTests {
         let content = Array("a=1&b=2&c=%C3%A4".utf8)
         let whole = try signer.sign(message, content.span)
         #expect(whole.map(\.name) == signer.names)
+        #expect(Set(signer.names).isSubset(of: signer.readNames))
         for cut in 0...content.count {
             let signing = try signer.begin(message)
             signing.update(content.span.extracting(0..<cut))

@@ -110,8 +110,9 @@ package struct PassedFields: Sendable {
     /// - Parameters:
     ///   - new: the new lines, to which `rules` have been applied already.
     ///   - rules: those of the route, which may remove received fields too.
+    ///   - dropped: removes received fields alone.
     package func forEachChange(
-        of head: borrowing MessageHead, new: Span<UInt8>, rules: HeaderEditor?,
+        of head: borrowing MessageHead, new: Span<UInt8>, rules: HeaderEditor?, without dropped: HeaderEditor? = nil,
         _ change: (Change, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
     ) {
         var lines = OutputBuffer()
@@ -120,7 +121,7 @@ package struct PassedFields: Sendable {
             if isReplaced, rules?.removes(head.name(index), isOurs: false) != true {
                 appendReplacement(of: index, in: head, to: &lines)
             }
-            guard isReplaced || !passes(index, of: head, rules), head.first(named: head.name(index)) == index,
+            guard isReplaced || !passes(index, of: head, rules, dropped), head.first(named: head.name(index)) == index,
                 !WrittenLine.isNamed(head.name(index), in: new, before: new.count),
                 !WrittenLine.isNamed(head.name(index), in: lines.span, before: lines.count)
             else { continue }
@@ -133,7 +134,7 @@ package struct PassedFields: Sendable {
             let line = WrittenLine(all, at)
             let name = all.extracting(line.name)
             let received = head.first(named: name)
-            let staysThere = received.map { passes($0, of: head, rules) && !replaces($0, of: head) } ?? false
+            let staysThere = received.map { passes($0, of: head, rules, dropped) && !replaces($0, of: head) } ?? false
             let value = all.extracting(line.value)
             let isRepeated = WrittenLine.isNamed(name, in: all, before: at)
             at = line.end
@@ -150,10 +151,13 @@ package struct PassedFields: Sendable {
     }
 
     /// Whether a received line goes on as it is. All of one name do, or none.
-    private func passes(_ index: Int, of head: borrowing MessageHead, _ rules: HeaderEditor?) -> Bool {
+    private func passes(
+        _ index: Int, of head: borrowing MessageHead, _ rules: HeaderEditor?, _ dropped: HeaderEditor?
+    ) -> Bool {
         !head.isHopByHop(index) && !removed.contains(head.known(index))
             && (passesUnderscores || !head.hasUnderscore(index))
             && rules?.removes(head.name(index), isOurs: false) != true
+            && dropped?.removes(head.name(index), isOurs: false) != true
     }
 }
 

@@ -57,7 +57,7 @@ public final class Route: Sendable {
     let rewritesToRest: Bool
     /// Whether anything that the route does takes a variable of its path.
     package let readsPath: Bool
-    /// Takes those fields of a head away that `signing` makes anew.
+    /// Takes those fields of a head away that `signing` makes anew, or that its scheme reads in their place.
     package let signatureEditor: HeaderEditor?
     /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
     package let headers: HeaderEditors?
@@ -116,7 +116,7 @@ public final class Route: Sendable {
             (headers?.response?.sourceFields ?? []) + (responseRules?.sourceFields ?? [])
         ).sorted()
         signatureEditor = signing.map { signing in
-            HeaderEditor(HeaderEdits(remove: signing.signer.names.map { .init(name: $0.lowercased()) }))
+            HeaderEditor(HeaderEdits(remove: signing.signer.readNames.map { .init(name: $0.lowercased()) }))
         }
         compression = options.coding.compress.map(Compression.init)
         forwarding = ForwardingRule(options.forwarding, converts: conversion != nil || responseRules?.converts == true)

@@ -141,7 +141,8 @@ extension Exchange {
             request: request, by: rule, isConverted: requestTranscoder.isBegun,
             convertsResponses: route.convertsResponses,
             isTrusted: trustsPeer, without: replaced)
-        let position = passed.write(request, into: &output)
+        var position = passed.write(request, into: &output)
+        if sender != nil { position = dropUnchecked(from: &output, at: position) }
         writeConversion(of: route, into: &output)
         writeClient(rule, into: &output)
         if let via = snapshot.forwarding.via {
@@ -224,7 +225,8 @@ extension Exchange {
             processedRequest: request, by: route.forwarding, isConverted: requestTranscoder.isBegun,
             convertsResponses: route.convertsResponses,
             without: bringsResponse && beginsAnew(route) ? [.range, .ifRange] : [])
-        passed.forEachChange(of: request, new: lines.span, rules: route.headers?.request, change)
+        passed.forEachChange(
+            of: request, new: lines.span, rules: route.headers?.request, without: uncheckedFields, change)
     }
 
     private static let pathName = Array(":path".utf8)

@@ -270,6 +270,9 @@ extension Exchange {
             remembered = key
         }
         verifiedID = verifier.hasOwnID ? verifier.id : []
+        if !verifier.uncheckedFields.isEmpty {
+            uncheckedFields = HeaderEditor(HeaderEdits(remove: verifier.uncheckedFields.map { .init(name: $0) }))
+        }
         note(rule, .verified)
     }
 
@@ -333,7 +336,18 @@ extension Exchange {
         verification?.end()
         verification = nil
         verifiedID = []
+        uncheckedFields = nil
         sender = nil
+    }
+
+    /// Takes away of the received fields, which `output` ends with, what looks signed and isn't. Returns where the new ones begin then.
+    func dropUnchecked(
+        from output: inout OutputBuffer, at position: PassedFields.Position
+    ) -> PassedFields.Position {
+        guard let uncheckedFields else { return position }
+        let end = output.count
+        _ = uncheckedFields.apply(to: &output, at: position, adding: Span())
+        return position.with(receivedUpTo: position.new - (end - output.count))
     }
 
     /// Tells the upstream whose request it is, or why that isn't known.

@@ -90,6 +90,8 @@ final class Exchange {
     var remembered: ReplayMemory.Key?
     /// What its sender calls the request, where that is signed.
     var verifiedID: [UInt8] = []
+    /// Takes fields of the head away that its sender's signature doesn't cover, though others may read them as what it covers.
+    var uncheckedFields: HeaderEditor?
     /// The request's signature for its upstream, once its content is whole.
     var signature: PendingSignature?
     /// Path and query as they came, on routes that verify.
