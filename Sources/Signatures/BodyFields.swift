@@ -1,91 +1,114 @@
 internal import Octets
-internal import Transcoding
+package import Transcoding
 
-/// What a sender signs of the fields or members inside a body: read whole, for senders whose signatures need it alone.
+/// How bodies are read whose fields are signed, all of them.
+package struct SignedBodyReading: Hashable, Sendable {
+    package let limits: Limits
+    let options: FieldDecodingOptions
+
+    /// - Parameters:
+    ///   - limits: `fields`, `key` and those of parts hold.
+    ///   - decoding: of it, what decides on the bytes of texts: charsets, what isn't UTF-8, and transfer encodings. A sender knows nothing of
+    ///     what names mean to a library.
+    package init(_ limits: Limits = Limits(), _ decoding: FieldDecodingOptions = FieldDecodingOptions()) {
+        self.limits = limits
+        var options = FieldDecodingOptions()
+        options.charsets = decoding.charsets
+        options.invalidUTF8 = decoding.invalidUTF8
+        options.transferEncoding = decoding.transferEncoding
+        self.options = options
+    }
+
+    /// Without another bound than that a body of `count` bytes can have no more.
+    package static func all(of count: Int) -> SignedBodyReading { SignedBodyReading(.all(of: count)) }
+
+    /// As `all(of:)`, for a few fields of many: what isn't UTF-8 in another is nobody's matter, nor how it is encoded.
+    fileprivate static func some(of count: Int) -> SignedBodyReading {
+        var options = FieldDecodingOptions()
+        options.invalidUTF8 = .replace
+        options.transferEncoding = .decode
+        return SignedBodyReading(.all(of: count), options)
+    }
+}
+
+extension Limits {
+    /// What a body of `count` bytes can have at most.
+    fileprivate static func all(of count: Int) -> Limits {
+        var limits = Limits()
+        limits.fields = count
+        limits.parts = count
+        limits.key = count
+        limits.field = count
+        limits.partHeaders = count
+        limits.partHeaderLine = count
+        limits.partHeaderBytes = count
+        limits.preamble = count
+        return limits
+    }
+}
+
+/// What a sender signs of the fields or members inside a body, for senders whose signatures need it alone.
 enum BodyFields {
     typealias Field = (name: [UInt8], value: [UInt8])
 
     /// The texts of a form or of a multipart body in their order; nil of another type.
     ///
-    /// - Parameter refusesFiles: whether a file throws; else files are left out.
-    static func fields(
-        _ content: Span<UInt8>, contentType: Span<UInt8>, refusesFiles: Bool = false
-    ) throws(SignatureFault) -> [Field]? {
-        var limits = Limits()
-        // How much there is to read is known: it was held.
-        limits.field = max(limits.field, content.count)
-        let sink = Fields()
+    /// Throws `body` for a body that can't be read, or that has a file, and the limit that it passes.
+    static func all(
+        _ content: Span<UInt8>, contentType: Span<UInt8>, _ reading: SignedBodyReading
+    ) throws(SignatureError) -> [Field]? {
+        let fields = Fields()
+        var taker = AllTaker(fields: fields)
+        guard try read(content, contentType: contentType, reading, into: &taker) else { return nil }
+        if fields.hasFiles { throw .body }
+        return fields.all
+    }
+
+    /// The texts of these names in a form or a multipart body, without those that it doesn't have; nil of another type. Nothing else of it
+    /// is held, so that nothing bounds the others.
+    ///
+    /// Throws `body` for a body that can't be read, or where one of the texts is no Unicode, and `duplicated` for a name that comes twice.
+    static func texts(
+        named names: [String], _ content: Span<UInt8>, contentType: Span<UInt8>
+    ) throws(SignatureError) -> [String: [UInt8]]? {
+        let texts = Texts(names)
+        var taker = TextTaker(texts: texts)
+        let reading = SignedBodyReading.some(of: content.count)
+        guard try read(content, contentType: contentType, reading, isSome: true, into: &taker) else { return nil }
+        if texts.isRepeated { throw .duplicated }
+        var found: [String: [UInt8]] = [:]
+        for (name, text) in zip(names, texts.found) {
+            guard let text else { continue }
+            // It stands for bytes that are no UTF-8; nothing that is asked for has it.
+            guard text.firstRange(of: [0xEF, 0xBF, 0xBD] as [UInt8]) == nil else { throw .body }
+            found[name] = text
+        }
+        return found
+    }
+
+    private static func read<Sink: FieldSink & ~Copyable>(
+        _ content: Span<UInt8>, contentType: Span<UInt8>, _ reading: SignedBodyReading, isSome: Bool = false,
+        into sink: inout Sink
+    ) throws(SignatureError) -> Bool {
         do throws(ConversionError) {
-            if isType(contentType, "application/x-www-form-urlencoded") {
-                var taker = FieldTaker(fields: sink)
-                var decoder = Form.Decoder(options: FieldDecodingOptions(), limits: limits)
-                _ = try decoder.feed(content, into: &taker)
-                try decoder.finish(into: &taker)
-            } else if isType(contentType, "multipart/form-data") {
-                var taker = FieldTaker(fields: sink)
-                let boundary = try Multipart.Boundary(contentType: contentType, limits: limits)
-                var decoder = Multipart.Decoder(boundary: boundary, options: FieldDecodingOptions(), limits: limits)
-                _ = try decoder.feed(content, into: &taker)
-                try decoder.finish(into: &taker)
-            } else {
-                return nil
-            }
+            return try FieldBody.read(
+                content, contentType: contentType, options: reading.options, limits: reading.limits,
+                passesCharsets: isSome, into: &sink)
         } catch {
-            throw .body
-        }
-        if refusesFiles, sink.hasFiles { throw .body }
-        return sink.fields
-    }
-
-    /// Whether a media type is this one, whatever parameters it has.
-    static func isType(_ contentType: Span<UInt8>, _ type: StaticString) -> Bool {
-        var end = 0
-        while end < contentType.count, contentType[end] != UInt8(ascii: ";"), contentType[end] != ASCII.space {
-            end += 1
-        }
-        return contentType.extracting(0..<end).isEqualIgnoringCase(to: type)
-    }
-
-    /// A JSON text whose members are looked up.
-    struct Document: ~Copyable {
-        private var tree: Tree
-
-        init(json content: Span<UInt8>) throws(SignatureFault) {
-            var limits = Limits()
-            limits.tree = max(limits.tree, content.count * 4)
-            limits.field = max(limits.field, content.count)
-            tree = Tree(limits: limits)
-            do throws(ConversionError) {
-                try tree.read(json: content, options: JSON.DecodingOptions(), limits: limits)
-            } catch {
-                throw .body
-            }
-        }
-
-        /// The text of a string or a number below these names from the root; nil where there is none.
-        func text(_ path: String...) -> [UInt8]? {
-            var node = tree.root
-            for name in path {
-                guard node != Tree.none, tree.kind(node).hasNames else { return nil }
-                let name = Array(name.utf8)
-                node = tree.child(of: node, named: name.span)
-            }
-            guard node != Tree.none else { return nil }
-            switch tree.kind(node) {
-            case .string, .number: return tree.text(node).copied()
-            default: return nil
-            }
+            throw error.kind == .limit ? .limit(error) : .body
         }
     }
+
+    static let formType = Array("application/x-www-form-urlencoded".utf8)
 }
 
 /// The fields that have come; a class, since decoders lend their sink.
 private final class Fields {
-    var fields: [BodyFields.Field] = []
+    var all: [BodyFields.Field] = []
     var hasFiles = false
 }
 
-private struct FieldTaker: FieldSink {
+private struct AllTaker: FieldSink {
     let fields: Fields
     var isFile = false
 
@@ -95,10 +118,45 @@ private struct FieldTaker: FieldSink {
 
     mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
         isFile = head.isFile
-        if isFile { fields.hasFiles = true } else { fields.fields.append((head.name.copied(), [])) }
+        if isFile { fields.hasFiles = true } else { fields.all.append((head.name.copied(), [])) }
     }
 
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        if !isFile { fields.fields[fields.fields.count - 1].value.append(contentsOf: piece) }
+        if !isFile { fields.all[fields.all.count - 1].value.append(contentsOf: piece) }
+    }
+}
+
+/// Those that were asked for.
+private final class Texts {
+    let names: [[UInt8]]
+    var found: [[UInt8]?]
+    var isRepeated = false
+
+    init(_ names: [String]) {
+        self.names = names.map { Array($0.utf8) }
+        found = names.map { _ in nil }
+    }
+}
+
+private struct TextTaker: FieldSink {
+    let texts: Texts
+    /// The place of the text that comes, among those that were asked for.
+    var place: Int?
+
+    init(texts: Texts) { self.texts = texts }
+
+    var isFull: Bool { false }
+
+    mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        place = nil
+        if head.isFile { return }
+        for (index, name) in texts.names.enumerated() where head.name.isEqual(to: name.span) { place = index }
+        guard let place else { return }
+        if texts.found[place] != nil { texts.isRepeated = true }
+        texts.found[place] = []
+    }
+
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        if let place { texts.found[place]?.append(contentsOf: piece) }
     }
 }

@@ -82,7 +82,7 @@ package enum EndpointChallenge: Hashable, Sendable {
     ///   - token: what was agreed on with the sender, where it has one.
     package func answer(
         query: Span<UInt8>, secrets: [SigningSecret], token: [UInt8]?
-    ) throws(SignatureFault) -> Answer {
+    ) throws(SignatureError) -> Answer {
         guard let challenge = Self.value(of: parameter, in: query), !challenge.isEmpty,
             challenge.count <= Self.longest
         else { throw .malformed }
@@ -97,7 +97,7 @@ package enum EndpointChallenge: Hashable, Sendable {
             // The same HMAC signs bodies: whoever could have any text signed here could forge each of them. So a token must be
             // neither a JSON text nor a form, and no body that looks like a token is taken (`SignatureVerifier.finish`).
             guard Self.isToken(challenge), !Self.isForm(challenge),
-                (try? BodyFields.Document(json: challenge.span)) == nil,
+                (try? MemberSearch.texts(at: [], in: challenge.span)) == nil,
                 let key = Self.shared(secrets)
             else { throw .malformed }
             let mac = Digest.hmac(challenge.span, key: key.span, .sha256)
@@ -110,12 +110,10 @@ package enum EndpointChallenge: Hashable, Sendable {
 
     /// The value of a parameter that is there once.
     private static func value(of name: StaticString, in query: Span<UInt8>) -> [UInt8]? {
-        let type: StaticString = "application/x-www-form-urlencoded"
-        guard
-            let fields = try? BodyFields.fields(query, contentType: Array("\(type)".utf8).span)
-        else { return nil }
-        let found = fields.filter { $0.name.span.isEqual(to: name) }
-        return found.count == 1 ? found[0].value : nil
+        let name = name.description
+        let type = BodyFields.formType
+        guard let texts = try? BodyFields.texts(named: [name], query, contentType: type.span) else { return nil }
+        return texts[name]
     }
 
     // MARK: Signed content
@@ -124,26 +122,30 @@ package enum EndpointChallenge: Hashable, Sendable {
     package func answer(content: Span<UInt8>, secrets: [SigningSecret]) -> Answer? {
         guard !isQuery, content.count <= Self.longest else { return nil }
         if self == .mandrill { return answer(unsigned: content) }
-        guard let document = try? BodyFields.Document(json: content) else { return nil }
         switch self {
         case .slack:
-            guard document.text("type") == Array("url_verification".utf8), let challenge = document.text("challenge")
-            else {
+            let members = Self.members(["/type", "/challenge"], of: content)
+            guard members["/type"] == Array("url_verification".utf8), let challenge = members["/challenge"] else {
                 return nil
             }
             return Answer(json: Self.object(("challenge", challenge)))
         case .zoom:
-            guard document.text("event") == Array("endpoint.url_validation".utf8),
-                let token = document.text("payload", "plainToken"), Self.isToken(token), let key = Self.shared(secrets)
+            let members = Self.members(["/event", "/payload/plainToken"], of: content)
+            guard members["/event"] == Array("endpoint.url_validation".utf8),
+                let token = members["/payload/plainToken"], Self.isToken(token), let key = Self.shared(secrets)
             else { return nil }
             let mac = Digest.hmac(token.span, key: key.span, .sha256)
             return Answer(
                 json: Self.object(("plainToken", token), ("encryptedToken", BinaryEncoding.hex.encode(mac.span))))
         case .discord:
-            guard document.text("type") == [UInt8(ascii: "1")] else { return nil }
+            guard Self.members(["/type"], of: content)["/type"] == [UInt8(ascii: "1")] else { return nil }
             return Answer(json: Array("{\"type\":1}".utf8))
         case .meta, .x, .dropbox, .sns, .intercom, .mandrill, .woocommerce: return nil
         }
+    }
+
+    private static func members(_ pointers: [String], of content: Span<UInt8>) -> [String: [UInt8]] {
+        (try? MemberSearch.texts(at: pointers, in: content)) ?? [:]
     }
 
     // MARK: Content that nobody has signed
@@ -162,7 +164,7 @@ package enum EndpointChallenge: Hashable, Sendable {
     /// Whether content of that type and length, without a signature, can be nothing but the sender's ping.
     package func isPing(contentType: Span<UInt8>, length: Int) -> Bool {
         self == .woocommerce && length <= 64
-            && contentType.extracting(first: 33).isEqualIgnoringCase(to: "application/x-www-form-urlencoded")
+            && ContentType.isType(contentType, "application/x-www-form-urlencoded")
     }
 
     private static func object(_ members: (String, [UInt8])...) -> [UInt8] {

@@ -135,13 +135,13 @@ struct SignedMessage {
     private static let items: Set<String> = ["client-cert", "deprecation", "sec-ch-ua-mobile", "idempotency-key"]
 
     /// The line of a component, without its end. Throws where the request has no such, or it is of a kind that can't be covered here.
-    func line(_ component: StructuredField.Item) throws(SignatureFault) -> [UInt8] {
+    func line(_ component: StructuredField.Item) throws(SignatureError) -> [UInt8] {
         guard case .string(let name) = component.value else { throw .malformed }
         return StructuredField.text(component) + Array(": ".utf8)
             + (try value(String(decoding: name, as: UTF8.self), component.parameters))
     }
 
-    private func value(_ name: String, _ parameters: StructuredField.Parameters) throws(SignatureFault) -> [UInt8] {
+    private func value(_ name: String, _ parameters: StructuredField.Parameters) throws(SignatureError) -> [UInt8] {
         if name.hasPrefix("@") {
             if name == "@query-param", parameters.count == 1, parameters[0].name == "name",
                 case .string(let wanted) = parameters[0].value
@@ -167,7 +167,7 @@ struct SignedMessage {
             throw .malformed
         }
         let values = fields.filter { $0.name == bytes }.map(\.value)
-        guard !values.isEmpty else { throw .missing }
+        guard !values.isEmpty else { throw .lacking(name) }
         let joined = Array(values.joined(separator: Array(", ".utf8)))
         guard let parameter = parameters.first else { return joined }
         guard parameters.count == 1 else { throw .malformed }
@@ -194,11 +194,13 @@ struct SignedMessage {
     }
 
     /// The one value of a parameter of the query, decoded as a form's and escaped again (RFC 9421 §2.2.8).
-    private func queryParameter(_ wanted: [UInt8]) throws(SignatureFault) -> [UInt8] {
+    private func queryParameter(_ wanted: [UInt8]) throws(SignatureError) -> [UInt8] {
         guard let query else { throw .missing }
-        let type = Array("application/x-www-form-urlencoded".utf8)
+        let type = BodyFields.formType
         let text = Array(query)
-        guard let fields = try BodyFields.fields(text.span, contentType: type.span) else { throw .malformed }
+        guard let fields = try BodyFields.all(text.span, contentType: type.span, .all(of: text.count)) else {
+            throw .malformed
+        }
         let found = fields.filter { Self.escaped($0.name) == wanted }
         // Of several it can't be known which one is meant.
         guard found.count <= 1 else { throw .duplicated }
@@ -217,7 +219,7 @@ struct SignedMessage {
     }
 
     /// What is signed: a line for each component, and one of what `Signature-Input` says (RFC 9421 §2.5).
-    func base(_ input: StructuredField.InnerList) throws(SignatureFault) -> [UInt8] {
+    func base(_ input: StructuredField.InnerList) throws(SignatureError) -> [UInt8] {
         var base: [UInt8] = []
         for component in input.items { base += try line(component) + [ASCII.lineFeed] }
         return base + Array("\"@signature-params\": ".utf8) + StructuredField.text(input)
@@ -231,7 +233,7 @@ struct ContentDigests {
     /// Reads `Content-Digest` or `Repr-Digest`. Algorithms that are not known say nothing; without one that is, it can't be checked.
     ///
     /// - Parameter only: the one algorithm that a signature covers of the field; nil: all of them.
-    init(_ field: [UInt8], only: [UInt8]?) throws(SignatureFault) {
+    init(_ field: [UInt8], only: [UInt8]?) throws(SignatureError) {
         let members: [(key: String, value: StructuredField.Member)]
         do throws(StructuredField.Fault) {
             members = try StructuredField.dictionary(field.span)
@@ -283,12 +285,12 @@ struct MessageSignatureCheck {
     init(
         _ options: SignatureVerifier.Options, _ request: borrowing MessageHead, target: Span<UInt8>, isSecure: Bool,
         now: Int
-    ) throws(SignatureFault) {
+    ) throws(SignatureError) {
         let message = Self.message(options, request, target: target, isSecure: isSecure)
-        let inputs = try Self.dictionary("signature-input", message)
-        let signatures = try Self.dictionary("signature", message)
+        let inputs = try Self.dictionary("Signature-Input", message)
+        let signatures = try Self.dictionary("Signature", message)
         let rule = options.scheme.messageSignature
-        func read(_ label: String, _ member: StructuredField.Member) throws(SignatureFault) -> Candidate {
+        func read(_ label: String, _ member: StructuredField.Member) throws(SignatureError) -> Candidate {
             guard case .list(let input) = member else { throw .malformed }
             guard case .item(let item)? = signatures.first(where: { $0.key == label })?.value,
                 case .bytes(let signature) = item.value
@@ -296,9 +298,9 @@ struct MessageSignatureCheck {
             return Candidate(input: input, signature: signature, options: options, now: now)
         }
         if options.remembers, inputs.count > Self.most { throw .malformed }
-        var fault: SignatureFault?
+        var fault: SignatureError?
         for (label, member) in inputs.prefix(Self.most) where rule.label == nil || rule.label == label {
-            do throws(SignatureFault) {
+            do throws(SignatureError) {
                 let chosen = try read(label, member)
                 let base = try chosen.check(message)
                 digests = try chosen.digests(message, hasContent: !request.framing.isEmpty)
@@ -317,11 +319,11 @@ struct MessageSignatureCheck {
     /// one alone. A label tells nothing: it isn't signed.
     private static func refuseSecond(
         _ base: [UInt8], _ message: SignedMessage, _ inputs: [(key: String, value: StructuredField.Member)],
-        _ read: (String, StructuredField.Member) throws(SignatureFault) -> Candidate
-    ) throws(SignatureFault) {
+        _ read: (String, StructuredField.Member) throws(SignatureError) -> Candidate
+    ) throws(SignatureError) {
         for (label, member) in inputs {
             var other: [UInt8]?
-            do throws(SignatureFault) {
+            do throws(SignatureError) {
                 other = try read(label, member).check(message)
             } catch {
                 continue
@@ -332,7 +334,7 @@ struct MessageSignatureCheck {
 
     func update(_ content: Span<UInt8>) { for digest in digests { digest.update(content) } }
 
-    func finish() throws(SignatureFault) {
+    func finish() throws(SignatureError) {
         for digest in digests where !digest.hold() { throw .mismatch }
     }
 
@@ -356,10 +358,10 @@ struct MessageSignatureCheck {
 
     private static func dictionary(
         _ name: String, _ message: SignedMessage
-    ) throws(SignatureFault) -> [(key: String, value: StructuredField.Member)] {
-        let name = Array(name.utf8)
-        let lines = message.fields.filter { $0.name == name }.map(\.value)
-        guard !lines.isEmpty else { throw .missing }
+    ) throws(SignatureError) -> [(key: String, value: StructuredField.Member)] {
+        let bytes = name.utf8.map { ASCII.lowercased($0) }
+        let lines = message.fields.filter { $0.name == bytes }.map(\.value)
+        guard !lines.isEmpty else { throw .lacking(name) }
         let joined = Array(lines.joined(separator: Array(", ".utf8)))
         do throws(StructuredField.Fault) {
             return try StructuredField.dictionary(joined.span)
@@ -378,7 +380,7 @@ struct MessageSignatureCheck {
         private var rule: MessageSignatureRule { options.scheme.messageSignature }
 
         /// The base that it is over, where it holds.
-        func check(_ message: SignedMessage) throws(SignatureFault) -> [UInt8] {
+        func check(_ message: SignedMessage) throws(SignatureError) -> [UInt8] {
             try checkTimes()
             try checkCover()
             let base = try message.base(input)
@@ -394,7 +396,7 @@ struct MessageSignatureCheck {
             throw .mismatch
         }
 
-        private func text(of parameter: String) throws(SignatureFault) -> String? {
+        private func text(of parameter: String) throws(SignatureError) -> String? {
             switch input.parameter(parameter) {
             case nil: return nil
             case .string(let bytes)?: return String(decoding: bytes, as: UTF8.self)
@@ -402,7 +404,7 @@ struct MessageSignatureCheck {
             }
         }
 
-        private func seconds(of parameter: String) throws(SignatureFault) -> Int? {
+        private func seconds(of parameter: String) throws(SignatureError) -> Int? {
             switch input.parameter(parameter) {
             case nil: return nil
             case .integer(let seconds)?: return seconds
@@ -410,12 +412,12 @@ struct MessageSignatureCheck {
             }
         }
 
-        private func checkTimes() throws(SignatureFault) {
+        private func checkTimes() throws(SignatureError) {
             let tolerance = options.scheme.tolerance
             let created = try seconds(of: "created")
             if let expires = try seconds(of: "expires"), now / 1000 > expires { throw .expired }
             guard tolerance.past != nil || tolerance.future != nil else { return }
-            guard let created else { throw .missing }
+            guard let created else { throw .lacking("created in Signature-Input") }
             // As SignedTime bounds them: what is later can't be told in milliseconds.
             guard created >= 0, created < 1_000_000_000_000 else { throw .malformed }
             if let past = tolerance.past, now - created * 1000 > past { throw .expired }
@@ -423,7 +425,7 @@ struct MessageSignatureCheck {
         }
 
         /// Whether it covers what it must, and each component once.
-        private func checkCover() throws(SignatureFault) {
+        private func checkCover() throws(SignatureError) {
             var seen: Set<[UInt8]> = []
             for item in input.items {
                 guard case .string = item.value, seen.insert(StructuredField.text(item)).inserted else {
@@ -431,14 +433,15 @@ struct MessageSignatureCheck {
                 }
             }
             if let components = rule.components {
-                for name in components where !covers(name) { throw .missing }
+                for name in components where !covers(name) { throw .lacking("\(name) in Signature-Input") }
                 return
             }
             // A signature without the query can't be told from one of a request that had none: the query could be cut off.
             let saysWhere =
                 covers("@target-uri")
                 || covers("@authority") && (covers("@request-target") || covers("@path") && covers("@query"))
-            guard covers("@method"), saysWhere else { throw .missing }
+            guard covers("@method") else { throw .lacking("@method in Signature-Input") }
+            guard saysWhere else { throw .lacking("@target-uri in Signature-Input") }
         }
 
         private func covers(_ name: String) -> Bool {
@@ -447,7 +450,7 @@ struct MessageSignatureCheck {
         }
 
         /// What the content must have as a digest.
-        func digests(_ message: SignedMessage, hasContent: Bool) throws(SignatureFault) -> [ContentDigests] {
+        func digests(_ message: SignedMessage, hasContent: Bool) throws(SignatureError) -> [ContentDigests] {
             var digests: [ContentDigests] = []
             // All of the content of a request is its representation (RFC 9530 §3).
             for name in ["content-digest", "repr-digest"] {
@@ -460,7 +463,7 @@ struct MessageSignatureCheck {
                     digests.append(try ContentDigests(Array(lines.joined(separator: Array(", ".utf8))), only: only))
                 }
             }
-            if hasContent, digests.isEmpty, rule.needsDigest { throw .missing }
+            if hasContent, digests.isEmpty, rule.needsDigest { throw .lacking("content-digest in Signature-Input") }
             return digests
         }
     }
@@ -488,7 +491,7 @@ enum MessageSignatureMaker {
     static func fields(
         _ message: MessageSigner.Message, digest: [UInt8]?, _ scheme: SignatureScheme, _ secret: SigningSecret,
         algorithm: String
-    ) throws(SignatureFault) -> [(name: String, value: String)] {
+    ) throws(SignatureError) -> [(name: String, value: String)] {
         let rule = scheme.messageSignature
         var fields: [(name: String, value: String)] = []
         var signed = message.fields.map { field in

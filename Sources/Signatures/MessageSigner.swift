@@ -4,6 +4,8 @@ internal import Octets
 package struct MessageSigner: Sendable {
     private let scheme: SignatureScheme
     private let secret: SigningSecret
+    /// How content is read whose fields are signed.
+    package var reading = SignedBodyReading()
     /// Made ready of a shared secret.
     private var hmacKey: HMACKey?
 
@@ -164,7 +166,7 @@ package struct MessageSigner: Sendable {
     package var signatureName: String? { scheme.headers.first }
 
     /// The fields, in the order in which they are written. Throws where the content can't be read in the way that it is signed.
-    package func sign(_ message: Message, _ content: Span<UInt8>) throws(SignatureFault) -> [(
+    package func sign(_ message: Message, _ content: Span<UInt8>) throws(SignatureError) -> [(
         name: String, value: String
     )] {
         let signing = try begin(message)
@@ -173,7 +175,7 @@ package struct MessageSigner: Sendable {
     }
 
     /// Begins to sign a message whose content comes in pieces.
-    package func begin(_ message: Message) throws(SignatureFault) -> Signing { try Signing(self, message) }
+    package func begin(_ message: Message) throws(SignatureError) -> Signing { try Signing(self, message) }
 
     /// One message that is being signed.
     package final class Signing {
@@ -186,7 +188,7 @@ package struct MessageSigner: Sendable {
         private var content: [UInt8] = []
         private var hasContent = false
 
-        fileprivate init(_ signer: MessageSigner, _ message: Message) throws(SignatureFault) {
+        fileprivate init(_ signer: MessageSigner, _ message: Message) throws(SignatureError) {
             self.signer = signer
             self.message = message
             method = signer.method
@@ -223,7 +225,7 @@ package struct MessageSigner: Sendable {
         }
 
         /// The fields, all of the content being there.
-        package func finish() throws(SignatureFault) -> [(name: String, value: String)] {
+        package func finish() throws(SignatureError) -> [(name: String, value: String)] {
             if signer.scheme.special == .httpMessage {
                 let algorithm = MessageSignatureAlgorithm.name(
                     of: signer.secret, asked: signer.scheme.messageSignature.algorithm)
@@ -298,16 +300,16 @@ package struct MessageSigner: Sendable {
 
     private func sign(
         _ special: SignatureScheme.Special, _ message: Message, _ content: Span<UInt8>
-    ) throws(SignatureFault) -> [(name: String, value: String)] {
+    ) throws(SignatureError) -> [(name: String, value: String)] {
         guard case .shared(let key) = secret.material, let header = scheme.headers.first else { return [] }
         let contentType = Array(message.contentType.utf8)
         var signed = Array(message.url.utf8)
-        if let suffix = try SenderCheck.formSuffix(special, content, contentType: contentType.span) {
+        if let suffix = try SenderCheck.formSuffix(special, content, contentType: contentType.span, reading) {
             signed += suffix
         } else if content.count > 0 {
             // Nothing would sign such content.
             guard special == .twilio else { throw .body }
-            guard message.url.contains("\(Self.bodyParameter)=") else { throw .missing }
+            guard message.url.contains("\(Self.bodyParameter)=") else { throw .lacking(Self.bodyParameter) }
         }
         return [(header, encode(Digest.hmac(signed.span, key: key.span, .sha1)))]
     }

@@ -29,14 +29,17 @@ struct SenderCheck {
     /// Where the certificate is kept that the signature is by; nil of senders that have none.
     func certificate(
         _ special: SignatureScheme.Special, _ content: Span<UInt8>
-    ) throws(SignatureFault) -> SenderLocation? {
+    ) throws(SignatureError) -> SenderLocation? {
         let location: SenderLocation?
         switch special {
         case .sns:
-            guard let url = try BodyFields.Document(json: content).text("SigningCertURL") else { throw .missing }
+            let pointer = "/SigningCertURL"
+            guard let url = try MemberSearch.texts(at: [pointer], in: content)[pointer] else {
+                throw .lacking(pointer)
+            }
             location = SenderLocation(url, of: .sns)
         case .payPal:
-            guard let url = try head.field("PAYPAL-CERT-URL") else { throw .missing }
+            let url = try head.needed("PAYPAL-CERT-URL")
             location = SenderLocation(url, of: .payPal)
         case .twilio, .mandrill, .mailgun, .httpMessage: return nil
         }
@@ -46,13 +49,13 @@ struct SenderCheck {
 
     /// The page that confirms a subscription of SNS; nil of content that asks for no such thing.
     static func confirmation(_ content: Span<UInt8>) -> SenderLocation? {
-        guard let document = try? BodyFields.Document(json: content),
-            document.text("Type") == Array("SubscriptionConfirmation".utf8), let url = document.text("SubscribeURL")
+        guard let members = try? MemberSearch.texts(at: ["/Type", "/SubscribeURL"], in: content),
+            members["/Type"] == Array("SubscriptionConfirmation".utf8), let url = members["/SubscribeURL"]
         else { return nil }
         return SenderLocation(url, of: .sns)
     }
 
-    mutating func verify(_ special: SignatureScheme.Special, _ content: Span<UInt8>) throws(SignatureFault) {
+    mutating func verify(_ special: SignatureScheme.Special, _ content: Span<UInt8>) throws(SignatureError) {
         switch special {
         case .twilio: try verifyTwilio(content)
         case .mandrill: try verifyMandrill(content)
@@ -64,8 +67,8 @@ struct SenderCheck {
     }
 
     /// The signature of the scheme's own field.
-    private func signature() throws(SignatureFault) -> [UInt8] {
-        guard let text = try head.field(among: options.scheme.headers) else { throw .missing }
+    private func signature() throws(SignatureError) -> [UInt8] {
+        let text = try head.neededField(options.scheme.headers).value
         guard let bytes = options.scheme.encoding.decode(text.span), !bytes.isEmpty else { throw .malformed }
         return bytes
     }
@@ -90,11 +93,10 @@ struct SenderCheck {
     /// Names and values of a form, sorted by their names' bytes; nil of content that is none. Of Twilio's fields with one name the
     /// values are sorted too, and the same value counts once; of Mandrill's they stay in their order. A file throws: neither signs it.
     static func formSuffix(
-        _ special: SignatureScheme.Special, _ content: Span<UInt8>, contentType: Span<UInt8>
-    ) throws(SignatureFault) -> [UInt8]? {
-        guard let fields = try BodyFields.fields(content, contentType: contentType, refusesFiles: true) else {
-            return nil
-        }
+        _ special: SignatureScheme.Special, _ content: Span<UInt8>, contentType: Span<UInt8>,
+        _ reading: SignedBodyReading
+    ) throws(SignatureError) -> [UInt8]? {
+        guard let fields = try BodyFields.all(content, contentType: contentType, reading) else { return nil }
         let sorted = fields.enumerated().sorted {
             let (one, other) = ($0.element, $1.element)
             if one.name != other.name { return one.name.lexicographicallyPrecedes(other.name) }
@@ -112,17 +114,19 @@ struct SenderCheck {
     // MARK: Twilio
 
     /// The URL, and of a form each name with its values, sorted by bytes; of other content its SHA-256, which the query has.
-    private mutating func verifyTwilio(_ content: Span<UInt8>) throws(SignatureFault) {
+    private mutating func verifyTwilio(_ content: Span<UInt8>) throws(SignatureError) {
         let signature = try signature()
         var suffix: [UInt8] = []
-        if let fields = try Self.formSuffix(.twilio, content, contentType: head.contentType.span) {
+        if let fields = try Self.formSuffix(
+            .twilio, content, contentType: head.contentType.span, options.reading)
+        {
             suffix = fields
-        } else if let text = head.url.parameter("bodySHA256") {
+        } else if let text = head.url.parameter(MessageSigner.bodyParameter) {
             guard let digest = BinaryEncoding.hex.decode(text.span) else { throw .malformed }
             guard ConstantTime.areEqual(Digest.of(content, .sha256).span, digest.span) else { throw .mismatch }
         } else if content.count > 0 {
             // Nothing signed such content: without this check anybody could change it.
-            throw .missing
+            throw .lacking(head.contentType.isEmpty ? "Content-Type" : MessageSigner.bodyParameter)
         }
         guard isSigned(head.url.portSpellings.map { $0 + suffix }, signature, .sha1) else { throw .mismatch }
     }
@@ -130,11 +134,12 @@ struct SenderCheck {
     // MARK: Mandrill
 
     /// The URL, and each field's name and value, sorted by the names.
-    private mutating func verifyMandrill(_ content: Span<UInt8>) throws(SignatureFault) {
+    private mutating func verifyMandrill(_ content: Span<UInt8>) throws(SignatureError) {
         let signature = try signature()
-        guard let fields = try Self.formSuffix(.mandrill, content, contentType: head.contentType.span) else {
-            throw .body
-        }
+        guard
+            let fields = try Self.formSuffix(
+                .mandrill, content, contentType: head.contentType.span, options.reading)
+        else { throw head.contentType.isEmpty ? .lacking("Content-Type") : .body }
         let message = head.url.bytes + fields
         guard isSigned([message], signature, .sha1) else { throw .mismatch }
     }
@@ -142,27 +147,19 @@ struct SenderCheck {
     // MARK: Mailgun
 
     /// Time and token, which stand in the body with the signature: what else the body holds isn't signed.
-    private mutating func verifyMailgun(_ content: Span<UInt8>) throws(SignatureFault) {
-        let time: [UInt8]?
-        let token: [UInt8]?
-        let text: [UInt8]?
-        if let fields = try BodyFields.fields(content, contentType: head.contentType.span) {
-            func value(_ name: String) throws(SignatureFault) -> [UInt8]? {
-                let name = Array(name.utf8)
-                let found = fields.filter { $0.name == name }
-                guard found.count <= 1 else { throw .duplicated }
-                return found.first?.value
-            }
-            time = try value("timestamp")
-            token = try value("token")
-            text = try value("signature")
+    private mutating func verifyMailgun(_ content: Span<UInt8>) throws(SignatureError) {
+        var names = ["signature", "timestamp", "token"]
+        let texts: [String: [UInt8]]
+        if let fields = try BodyFields.texts(named: names, content, contentType: head.contentType.span) {
+            texts = fields
         } else {
-            let document = try BodyFields.Document(json: content)
-            time = document.text("signature", "timestamp")
-            token = document.text("signature", "token")
-            text = document.text("signature", "signature")
+            names = names.map { "/signature/" + $0 }
+            texts = try MemberSearch.texts(at: names, in: content)
         }
-        guard let time, let token, let text else { throw .missing }
+        for name in names where texts[name] == nil { throw .lacking(name) }
+        guard let text = texts[names[0]], let time = texts[names[1]], let token = texts[names[2]] else {
+            throw .missing
+        }
         guard let milliseconds = SignedTime.milliseconds(time.span, .seconds),
             let signature = options.scheme.encoding.decode(text.span), !signature.isEmpty
         else { throw .malformed }
@@ -175,11 +172,14 @@ struct SenderCheck {
     // MARK: SNS
 
     /// Members by their names, each with its decoded text; the signature stands beside them.
-    private mutating func verifySNS(_ content: Span<UInt8>) throws(SignatureFault) {
-        let document = try BodyFields.Document(json: content)
-        guard let type = document.text("Type"), let version = document.text("SignatureVersion"),
-            let text = document.text("Signature"), let url = document.text("SigningCertURL"),
-            let messageID = document.text("MessageId")
+    private mutating func verifySNS(_ content: Span<UInt8>) throws(SignatureError) {
+        let needed = ["Type", "SignatureVersion", "Signature", "SigningCertURL", "MessageId"]
+        let further = ["Message", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn"]
+        let members = try MemberSearch.texts(at: (needed + further).map { "/" + $0 }, in: content)
+        for name in needed where members["/" + name] == nil { throw .lacking("/" + name) }
+        guard let type = members["/Type"], let version = members["/SignatureVersion"],
+            let text = members["/Signature"], let url = members["/SigningCertURL"],
+            let messageID = members["/MessageId"]
         else { throw .missing }
         let digest: DigestAlgorithm
         switch String(decoding: version, as: UTF8.self) {
@@ -199,7 +199,7 @@ struct SenderCheck {
         var message: [UInt8] = []
         for name in names {
             // What is missing is left out: a message without a subject has none.
-            guard let value = document.text(name) else { continue }
+            guard let value = members["/" + name] else { continue }
             // With a line end in another one, what follows it could be made a part of it, an id's for one.
             guard name == "Message" || !value.contains(ASCII.lineFeed) else { throw .malformed }
             message += Array(name.utf8) + [ASCII.lineFeed] + value + [ASCII.lineFeed]
@@ -211,12 +211,12 @@ struct SenderCheck {
     // MARK: PayPal
 
     /// Id and time of the transmission, the webhook's id and the content's CRC-32, parted by `|`.
-    private mutating func verifyPayPal(_ content: Span<UInt8>) throws(SignatureFault) {
+    private mutating func verifyPayPal(_ content: Span<UInt8>) throws(SignatureError) {
         let signature = try signature()
-        guard let transmission = try head.field("PAYPAL-TRANSMISSION-ID"),
-            let time = try head.field("PAYPAL-TRANSMISSION-TIME"), let url = try head.field("PAYPAL-CERT-URL"),
-            let algorithm = try head.field("PAYPAL-AUTH-ALGO")
-        else { throw .missing }
+        let transmission = try head.needed("PAYPAL-TRANSMISSION-ID")
+        let time = try head.needed("PAYPAL-TRANSMISSION-TIME")
+        let url = try head.needed("PAYPAL-CERT-URL")
+        let algorithm = try head.needed("PAYPAL-AUTH-ALGO")
         guard String(decoding: algorithm, as: UTF8.self) == "SHA256withRSA" else { throw .malformed }
         guard SenderLocation(url, of: .payPal)?.isCertificate == true else { throw .certificate }
         let bar = [UInt8(ascii: "|")]
@@ -232,7 +232,7 @@ struct SenderCheck {
     /// time; or by a bare key.
     private func verify(
         _ message: Span<UInt8>, _ signature: [UInt8], _ form: SignatureForm, named names: [String]
-    ) throws(SignatureFault) {
+    ) throws(SignatureError) {
         let digest = Digest.of(message, form.digest)
         var isTrusted = false
         for secret in options.secrets + (fetched.map { [SigningSecret(.certificate($0))] } ?? []) {

@@ -1,6 +1,6 @@
 /// Why a request is not taken for its sender's. The reasons are told in logs, metrics and answers; none of them holds a byte of a
 /// secret, of an expected signature or of the body.
-package enum SignatureFault: String, Error, Sendable, CaseIterable {
+package enum SignatureFault: String, Sendable, CaseIterable {
     /// A field that the signature stands in, or that is signed, is missing.
     case missing
     /// A field that may come once came more often: which one was meant can't be known.
@@ -24,11 +24,17 @@ package enum SignatureFault: String, Error, Sendable, CaseIterable {
     /// What the sender keeps on its own server can't be fetched now: its certificate, or the page that confirms a subscription.
     case unfetched
 
+    /// For an answer's detail, with what is missing where that is known.
+    package func detail(lacking field: String?) -> String {
+        guard self == .missing, let field else { return detail }
+        return "the request has no \(field), which its signature needs"
+    }
+
     /// For an answer's detail.
     package var detail: String {
         switch self {
         case .missing: "the request has no signature, or not all that is signed"
-        case .duplicated: "the request has more than one signature where one is taken"
+        case .duplicated: "the request has more than one signature, or of what is signed, where one is taken"
         case .malformed: "the signature or its time can't be read"
         case .mismatch: "the signature doesn't match the request"
         case .expired: "the signature is too old"

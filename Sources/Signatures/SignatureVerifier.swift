@@ -17,6 +17,8 @@ package final class SignatureVerifier {
         package var publicURL: String?
         /// PayPal's id of the webhook, which is signed.
         package var webhookID = ""
+        /// How bodies are read whose fields are signed.
+        package var reading = SignedBodyReading()
         /// Whether requests have to be known again (`SignatureVerifier.replayKey`).
         package var remembers = false
 
@@ -94,7 +96,7 @@ package final class SignatureVerifier {
     ///   - now: milliseconds since 1970.
     package init(
         _ options: Options, _ request: borrowing MessageHead, target: Span<UInt8>, isSecure: Bool, now: Int
-    ) throws(SignatureFault) {
+    ) throws(SignatureError) {
         self.options = options
         self.now = now
         mayBeToken = options.scheme.challenge == .x
@@ -105,13 +107,12 @@ package final class SignatureVerifier {
             return
         }
         if scheme.special != nil { return }
-        for name in scheme.requiredHeaders where try head.field(name) == nil { throw .missing }
-        guard let (place, value) = try head.firstField(scheme.headers) else { throw .missing }
-        try readSignatures(value)
+        let (place, value) = try head.neededField(scheme.headers)
+        for name in scheme.requiredHeaders { _ = try head.needed(name) }
+        try readSignatures(value, of: scheme.headers[place])
         try readTime(place)
         if place < scheme.idHeaders.count {
-            guard let value = try head.field(scheme.idHeaders[place]) else { throw .missing }
-            id = value
+            id = try head.needed(scheme.idHeaders[place])
         }
         if scheme.headers.count > 1 {
             var kinds = [scheme.headers, scheme.idHeaders]
@@ -130,7 +131,7 @@ package final class SignatureVerifier {
     }
 
     /// Takes the signatures out of their field, and the time where it stands there too.
-    private func readSignatures(_ value: [UInt8]) throws(SignatureFault) {
+    private func readSignatures(_ value: [UInt8], of header: String) throws(SignatureError) {
         switch scheme.value {
         case .plain(let prefix):
             let prefix = Array(prefix.utf8)
@@ -155,7 +156,7 @@ package final class SignatureVerifier {
                 }
             }
             guard times <= 1 else { throw .duplicated }
-            if timestampName != nil, times == 0 { throw .missing }
+            if let timestampName, times == 0 { throw .lacking("\(timestampName) in \(header)") }
             guard !signatures.isEmpty else { throw .malformed }
         }
     }
@@ -166,18 +167,18 @@ package final class SignatureVerifier {
         return scheme.encoding.decode(text.span).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    private func readTime(_ place: Int) throws(SignatureFault) {
+    private func readTime(_ place: Int) throws(SignatureError) {
         switch scheme.timestamp {
         case nil, .member?: return
         case .headers(let names)?:
-            guard place < names.count, let value = try head.field(names[place]) else { throw .missing }
-            timestamp = value
+            guard place < names.count else { throw .missing }
+            timestamp = try head.needed(names[place])
         case .list?: break
         }
         try checkTime(timestamp)
     }
 
-    private func checkTime(_ text: [UInt8]) throws(SignatureFault) {
+    private func checkTime(_ text: [UInt8]) throws(SignatureError) {
         guard let time = SignedTime.milliseconds(text.span, scheme.timestampUnit) else { throw .malformed }
         if let past = scheme.tolerance.past, now - time > past { throw .expired }
         if let future = scheme.tolerance.future, time - now > future { throw .future }
@@ -245,7 +246,7 @@ package final class SignatureVerifier {
     /// place of the sender's.
     ///
     /// - Parameter content: all of it.
-    package func certificate(_ content: Span<UInt8>) throws(SignatureFault) -> SenderLocation? {
+    package func certificate(_ content: Span<UInt8>) throws(SignatureError) -> SenderLocation? {
         guard let special = scheme.special else { return nil }
         return try SenderCheck(options: options, head: head, now: now).certificate(special, content)
     }
@@ -258,7 +259,7 @@ package final class SignatureVerifier {
     /// - Parameters:
     ///   - content: all of it where `needsWholeContent`, else nothing.
     ///   - fetched: what `certificate` has named, where it was fetched.
-    package func finish(_ content: Span<UInt8>, fetched: PinnedCertificate? = nil) throws(SignatureFault) {
+    package func finish(_ content: Span<UInt8>, fetched: PinnedCertificate? = nil) throws(SignatureError) {
         if let messageSignature {
             try messageSignature.finish()
             if options.remembers { replayKey = Digest.of(messageSignature.signed.span, .sha256) }
@@ -274,8 +275,10 @@ package final class SignatureVerifier {
         // Anybody can have such a text signed, by asking for it as a challenge.
         if mayBeToken, contentCount > 0 { throw .body }
         if case .member(let name)? = scheme.timestamp {
-            let document = try BodyFields.Document(json: content)
-            guard let text = document.text(name) else { throw .missing }
+            let pointer = MemberSearch.pointer(to: name)
+            guard let text = try MemberSearch.texts(at: [pointer], in: content)[pointer] else {
+                throw .lacking(pointer)
+            }
             try checkTime(text)
         }
         for candidate in candidates {
@@ -351,7 +354,7 @@ struct SignedHead {
     }
 
     /// The value of a field that may come once; nil where there is none.
-    func field(_ name: String) throws(SignatureFault) -> [UInt8]? {
+    func field(_ name: String) throws(SignatureError) -> [UInt8]? {
         var found: [UInt8]?
         for field in fields where field.name == name {
             guard found == nil else { throw .duplicated }
@@ -361,7 +364,7 @@ struct SignedHead {
     }
 
     /// The first of these fields that there is, and its place among them.
-    func firstField(_ names: [String]) throws(SignatureFault) -> (place: Int, value: [UInt8])? {
+    func firstField(_ names: [String]) throws(SignatureError) -> (place: Int, value: [UInt8])? {
         for (place, name) in names.enumerated() {
             if let value = try field(name) { return (place, value) }
         }
@@ -378,7 +381,18 @@ struct SignedHead {
         }
     }
 
-    func field(among names: [String]) throws(SignatureFault) -> [UInt8]? { try firstField(names)?.value }
+    /// The value of a field that must be there.
+    func needed(_ name: String) throws(SignatureError) -> [UInt8] {
+        guard let value = try field(name) else { throw .lacking(name) }
+        return value
+    }
+
+    /// As `firstField`, of fields one of which must be there.
+    func neededField(_ names: [String]) throws(SignatureError) -> (place: Int, value: [UInt8]) {
+        if let found = try firstField(names) { return found }
+        guard let name = names.first else { throw .missing }
+        throw .lacking(name)
+    }
 }
 
 extension [UInt8] {

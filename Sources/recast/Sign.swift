@@ -164,7 +164,7 @@ struct Sign: ParsableCommand {
                     CommandFault.usage, "recast sign: --\(name) holds a control, which no field may have")
             }
         }
-        let signer: MessageSigner
+        var signer: MessageSigner
         do throws(MessageSigner.Fault) {
             signer = try MessageSigner(scheme, secret: secret)
         } catch {
@@ -178,11 +178,12 @@ struct Sign: ParsableCommand {
         message.contentType = options.type
         message.fields = [("Content-Type", options.type)]
         let body = try StandardStreams.readBody("recast sign")
+        signer.reading = .all(of: body.count)
         let fields: [(name: String, value: String)]
-        do throws(SignatureFault) {
+        do throws(SignatureError) {
             fields = try signer.sign(message, body.span)
         } catch {
-            throw CommandFault(CommandFault.data, "recast sign: \(reason(error, scheme, body))")
+            throw CommandFault(CommandFault.data, "recast sign: \(reason(error.fault, scheme, body))")
         }
         for field in fields { try StandardStreams.write(text: "\(field.name): \(field.value)\n") }
         // A request without them is refused before its signature is looked at; what they say isn't signed.
@@ -234,17 +235,18 @@ struct Verify: ParsableCommand {
         let head = try head()
         let body = try StandardStreams.readBody("recast verify")
         var settings = SignatureVerifier.Options(scheme: scheme, secrets: [secret])
+        settings.reading = .all(of: body.count)
         settings.webhookID = webhookID
         let (base, target) = options.splitURL
         // Without a URL the request says itself where it went.
         settings.publicURL = options.url == nil ? "http://\(head.authority.lossyString())" : base
-        do throws(SignatureFault) {
+        do throws(SignatureError) {
             let verifier = try SignatureVerifier(
                 settings, head, target: target.span, isSecure: false, now: options.milliseconds)
             verifier.update(body.span)
             try verifier.finish(verifier.needsWholeContent ? body.span : Span())
         } catch {
-            throw CommandFault(CommandFault.data, "recast verify: \(error.rawValue): \(error.detail)")
+            throw CommandFault(CommandFault.data, "recast verify: \(error.fault.rawValue): \(error.detail)")
         }
         try StandardStreams.write(text: "verified: \(scheme.name)\n")
     }

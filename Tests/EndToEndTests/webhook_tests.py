@@ -371,5 +371,97 @@ class ReplayTests(ProxyTestCase):
         self.assertEqual(self.post("/standard", one).status, 409)
 
 
+class SignedFieldTests(ProxyTestCase):
+    """What senders sign inside of bodies, beside which there may be much that they don't, or as much as the route takes."""
+
+    routes = f"""
+  - {{ name: linear, match: /linear, upstream: app, verify: 'linear(secret: "{SECRET}")' }}
+  - {{ name: mailgun, match: /mailgun, upstream: app, verify: 'mailgun(secret: "{SECRET}")' }}
+  - {{ name: twilio, match: /twilio, upstream: app, verify: {{ preset: twilio, secret: "{SECRET}", public_url: "https://t.example" }} }}
+  - {{ name: wide, match: /wide, upstream: app, limits: {{ fields: 50000 }},
+      request: {{ decode: {{ as: form, charset: windows-1252 }}, encode: json }},
+      verify: {{ preset: twilio, secret: "{SECRET}", public_url: "https://t.example" }} }}
+  - {{ name: report, match: /report, upstream: app,
+      verify: {{ preset: twilio, secret: "{SECRET}", public_url: "https://t.example", on_failure: report }} }}
+  - {{ name: signed, match: /signed, upstream: app, request: json -> form, sign: {{ preset: twilio, secret: "{SECRET}", public_url: "https://t.example" }} }}
+  - {{ name: signed-wide, match: /signed-wide, upstream: app, limits: {{ fields: 50000 }}, request: json -> form,
+      sign: {{ preset: twilio, secret: "{SECRET}", public_url: "https://t.example" }} }}
+  - {{ name: shopify, match: /shopify, upstream: app, verify: 'shopify(secret: "{SECRET}")' }}
+"""
+
+    def twilio(self, path, body, signed, media_type=FORM):
+        digest = hmac.new(SECRET.encode(), f"https://t.example{path}{signed}".encode(), hashlib.sha1).digest()
+        return self.send("POST", path, body, media_type, (f"X-Twilio-Signature: {base64.b64encode(digest).decode()}",))
+
+    def test_a_time_beside_any_members(self):
+        for data in ("[" + ",".join("1" * 40000) + "]", "[" * 200 + "]" * 200, '{"a":1,"a":2}', '"\\ud800"', '{"%s":1}' % ("k" * 3000), "7" * 3000):
+            body = f'{{"webhookTimestamp":{int(time.time() * 1000)},"data":{data}}}'.encode()
+            with self.subTest(data[:40]):
+                self.upstream.reset()
+                self.assertEqual(self.send("POST", "/linear", body, JSON, (f"Linear-Signature: {mac(body).hexdigest()}",)).status, 200)
+                self.assertEqual(self.upstream.one().body, body)
+        self.upstream.reset()
+        for body, code in ((b'{"data":[1,]}', "body"), (b'{"webhookTimestamp":1,"webhookTimestamp":1}', "duplicated"), (b"{}", "missing")):
+            problem = self.assert_problem(
+                self.send("POST", "/linear", body, JSON, (f"Linear-Signature: {mac(body).hexdigest()}",)), 401, f"signature_{code}")
+            self.assertEqual(problem.get("pointer"), "/webhookTimestamp" if code == "missing" else None)
+        self.assertEqual(self.upstream.requests, [])
+
+    def test_three_fields_of_any_mail(self):
+        at = str(int(time.time()))
+        fields = f"timestamp={at}&token=tok&signature={mac(at + 'tok').hexdigest()}".encode()
+        parts = b"".join(b"--b\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n" % tuple(one.split(b"=")) for one in fields.split(b"&"))
+        for more in (b"&".join(b"f%d=1" % number for number in range(1500)), b"n" * 3000 + b"=1", b"subject=%FC"):
+            body = more + b"&" + fields
+            self.upstream.reset()
+            self.assertEqual(self.send("POST", "/mailgun", body, FORM).status, 200, more[:20])
+            self.assertEqual(self.upstream.one().body, body)
+        head = b"--b\r\nContent-Disposition: form-data; name=\"s\""
+        for more in (b"".join(head + b"\r\n\r\n1\r\n" for _ in range(1500)), head + b"\r\nX-A: 1" * 20 + b"\r\n\r\n1\r\n", head + b"\r\n\r\n\xfc\r\n"):
+            self.assertEqual(self.send("POST", "/mailgun", more + parts + b"--b--\r\n", "multipart/form-data; boundary=b").status, 200)
+
+    def test_where_all_fields_are_signed_the_routes_limits_and_charset_hold(self):
+        many = "&".join(f"f{number:04}=1" for number in range(1001)).encode()
+        signed = "".join(f"f{number:04}1" for number in range(1001))
+        problem = self.assert_problem(self.twilio("/twilio", many, signed), 413, "limit_fields")
+        self.assertEqual(problem["setting"], "limits.fields")
+        self.assertEqual(self.upstream.requests, [])
+        self.assertEqual(self.twilio("/wide", many, signed).status, 200)
+        self.upstream.reset()
+        self.assertEqual(self.twilio("/wide", b"A=%FC", "A\u00fc").status, 200)
+        self.assertEqual(self.upstream.one().json, {"A": "\u00fc"})
+        self.upstream.reset()
+        self.assertEqual(self.twilio("/report", many, signed).status, 200)
+        self.assertEqual(self.upstream.one().fields.get("recast-verified"), "failed; sender=twilio; reason=too_long")
+        self.assert_problem(self.twilio("/twilio", b"A=%FC", "A\u00fc"), 401, "signature_body")
+        self.assertEqual(self.twilio("/twilio", b"A=1", "A1", FORM + "\t; charset=utf-8").status, 200)
+        document = json.dumps({f"f{number:04}": "1" for number in range(1001)}).encode()
+        problem = self.assert_problem(self.send("POST", "/signed", document, JSON), 413, "limit_fields")
+        self.assertEqual(problem["setting"], "limits.fields")
+        self.assertEqual(self.send("POST", "/signed-wide", document, JSON).status, 200)
+
+    def test_what_is_missing_has_a_name(self):
+        encoded = base64.b64encode(mac("{}").digest()).decode()
+        for path, media_type, fields, missing in (
+            ("/shopify", JSON, (), "X-Shopify-Hmac-Sha256"), ("/shopify", JSON, (f"X-Shopify-Hmac-Sha256: {encoded}",), "X-Shopify-Topic"),
+            ("/twilio", FORM, (), "X-Twilio-Signature"), ("/twilio", None, ("X-Twilio-Signature: AA==",), "Content-Type"),
+            ("/twilio", JSON, ("X-Twilio-Signature: AA==",), "bodySHA256"), ("/mailgun", FORM, (), "signature"),
+        ):
+            with self.subTest(path=path, missing=missing):
+                problem = self.assert_problem(self.send("POST", path, b"{}", media_type, fields), 401, "signature_missing")
+                self.assertEqual(problem["field"], missing)
+                self.assertIn(missing, problem["detail"])
+
+    def test_the_command_reads_what_the_proxy_does(self):
+        body = b'{"data":[' + b",".join([b"1"] * 400000) + b'],"webhookTimestamp":%d}' % (int(time.time()) * 1000)
+        signed = subprocess.run([RECAST, "sign", "linear", "--secret", SECRET], input=body, capture_output=True)
+        self.assertEqual(signed.returncode, 0, signed.stderr)
+        verified = subprocess.run([RECAST, "verify", "linear", "--secret", SECRET, "-H", signed.stdout.decode().strip()],
+                                  input=body, capture_output=True)
+        self.assertEqual((verified.returncode, verified.stdout), (0, b"verified: linear\n"), verified.stderr)
+        refused = subprocess.run([RECAST, "verify", "github", "--secret", SECRET], input=body, capture_output=True)
+        self.assertIn(b"missing: the request has no X-Hub-Signature-256", refused.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

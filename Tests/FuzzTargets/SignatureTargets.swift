@@ -87,7 +87,7 @@ extension FuzzTarget {
         } catch {
             return "no request"
         }
-        do throws(SignatureFault) {
+        do throws(SignatureError) {
             let verifier = try SignatureVerifier(
                 options, head, target: target.span, isSecure: true, now: 1_700_000_000_000)
             var at = 0
@@ -100,7 +100,7 @@ extension FuzzTarget {
             try verifier.finish(verifier.needsWholeContent ? content.span : Span())
             return "verified"
         } catch {
-            return error.rawValue
+            return error.fault.rawValue
         }
     }
 }

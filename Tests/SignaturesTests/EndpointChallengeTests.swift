@@ -13,7 +13,7 @@ struct EndpointChallengeTests {
         }
     }
 
-    func answer(_ challenge: EndpointChallenge, query: String, token: String? = nil) throws(SignatureFault) -> String {
+    func answer(_ challenge: EndpointChallenge, query: String, token: String? = nil) throws(SignatureError) -> String {
         let answer = try challenge.answer(
             query: Array(query.utf8).span, secrets: Self.secrets, token: token.map { Array($0.utf8) })
         return String(decoding: answer.content, as: UTF8.self)
@@ -136,7 +136,7 @@ struct EndpointChallengeTests {
             (.slack, "challenge=x", .missing),
         ])
     func refused(_ challenge: EndpointChallenge, _ query: String, _ fault: SignatureFault) {
-        #expect(throws: fault) { try answer(challenge, query: query, token: "t") }
+        #expect(throws: SignatureError(fault)) { try answer(challenge, query: query, token: "t") }
     }
 
     @Test("A text that comes back has 4 KiB at most")
@@ -146,14 +146,14 @@ struct EndpointChallengeTests {
             if isAnswered {
                 #expect(try answer(.dropbox, query: "challenge=\(text)") == text)
             } else {
-                #expect(throws: SignatureFault.malformed) { try answer(.dropbox, query: "challenge=\(text)") }
+                #expect(throws: SignatureError.malformed) { try answer(.dropbox, query: "challenge=\(text)") }
             }
         }
     }
 
     @Test("Without a token that was agreed on nothing is answered")
     func noToken() {
-        #expect(throws: SignatureFault.missing) {
+        #expect(throws: SignatureError.missing) {
             try answer(.meta, query: "hub.mode=subscribe&hub.verify_token=&hub.challenge=7")
         }
     }

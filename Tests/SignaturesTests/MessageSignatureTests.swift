@@ -330,7 +330,7 @@ struct MessageSignatureTests {
         }
         // Where a digest that is covered says nothing that is known, the content isn't covered.
         for value in ["md5=:AQ==:", "sha-256=1", "("] {
-            #expect(throws: SignatureFault.malformed) { try ContentDigests(Array(value.utf8), only: nil) }
+            #expect(throws: SignatureError.malformed) { try ContentDigests(Array(value.utf8), only: nil) }
         }
         let both = Array((own + ", sha-512=:AQ==:").utf8)
         for (only, isHeld) in [("sha-256", true), ("sha-512", false)] {
@@ -338,6 +338,6 @@ struct MessageSignatureTests {
             digests.update(Array(Self.body.utf8).span)
             #expect(digests.hold() == isHeld)
         }
-        #expect(throws: SignatureFault.malformed) { try ContentDigests(both, only: Array("md5".utf8)) }
+        #expect(throws: SignatureError.malformed) { try ContentDigests(both, only: Array("md5".utf8)) }
     }
 }

@@ -300,7 +300,7 @@ struct SenderTests {
             sent.contentType = "multipart/form-data; boundary=b"
             if fault == .body {
                 let signer = try MessageSigner(settings.scheme, secret: secret)
-                #expect(throws: SignatureFault.body) { try signer.sign(sent, sample.body.span) }
+                #expect(throws: SignatureError.body) { try signer.sign(sent, sample.body.span) }
             }
         }
     }

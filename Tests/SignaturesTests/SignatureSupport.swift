@@ -76,18 +76,18 @@ struct SampleWebhook {
     func verify(_ options: SignatureVerifier.Options, now: Int, cut size: Int = .max, isSecure: Bool = true)
         -> SignatureFault?
     {
-        do throws(SignatureFault) {
+        do throws(SignatureError) {
             _ = try replayKey(options, now: now, cut: size, isSecure: isSecure)
             return nil
         } catch {
-            return error
+            return error.fault
         }
     }
 
     /// Verifies it, and tells what it is known by when it comes again.
     func replayKey(
         _ options: SignatureVerifier.Options, now: Int, cut size: Int = .max, isSecure: Bool = true
-    ) throws(SignatureFault) -> [UInt8] {
+    ) throws(SignatureError) -> [UInt8] {
         var head = MessageHead()
         var builder = HeadBuilder()
         do {

@@ -65,8 +65,9 @@ package indirect enum Refusal: Error {
     /// The route converts the body, and the request forbids it; what the upstream reads.
     case noTransform(BodyEncoding)
     case typeNotAccepted([String])
-    /// The route takes a sender's requests alone, and this is none, or can't be known to be one; what the route answers then.
-    case notVerified(SignatureFault, status: Int)
+    /// The route takes a sender's requests alone, and this is none, or can't be known to be one; what the route answers then, and what
+    /// the request lacks, where that is one thing.
+    case notVerified(SignatureFault, status: Int, lacking: String?)
     /// None: the request asks whether this is its sender's endpoint, and that is the answer.
     case challenge(EndpointChallenge.Answer)
     /// The route takes those alone who may use it, and the request doesn't show that it is one's; the challenges of a 401.
@@ -132,11 +133,11 @@ extension Refusal {
         case .underscoreName, .badMaxForwards: 400
         case .loopDetected: 508
         case .forwardedTooLong, .headerValue(.tooLong): 431
-        case .notVerified(.tooLong, _): 413
-        case .notVerified(.replayed, _): 409
-        case .notVerified(.unfetched, _): 503
+        case .notVerified(.tooLong, _, _): 413
+        case .notVerified(.replayed, _, _): 409
+        case .notVerified(.unfetched, _, _): 503
         case .challenge: 200
-        case .notVerified(_, let status): status
+        case .notVerified(_, let status, _): status
         case .unauthorized: 401
         case .signedTooLarge: 413
         case .notSigned: 422
@@ -181,8 +182,8 @@ extension Refusal {
         case .noTransform: "request_no_transform"
         case .typeNotAccepted: "unsupported_media_type"
         case .contentCoding: "unsupported_content_coding"
-        case .notVerified(.tooLong, _): "limit_signed"
-        case .notVerified(let fault, _): "signature_\(fault.rawValue)"
+        case .notVerified(.tooLong, _, _): "limit_signed"
+        case .notVerified(let fault, _, _): "signature_\(fault.rawValue)"
         case .challenge: "challenge"
         case .unauthorized(let isMissing, _): isMissing ? "authorization_missing" : "authorization_refused"
         case .rateLimited: "rate_limited"
@@ -259,7 +260,7 @@ extension Refusal {
         case .noTransform: "the route converts bodies, and Cache-Control forbids it for this one"
         case .typeNotAccepted: "the route doesn't take this Content-Type"
         case .contentCoding: "the route converts bodies, and this Content-Encoding can't be undone"
-        case .notVerified(let fault, _): fault.detail
+        case .notVerified(let fault, _, let field): fault.detail(lacking: field)
         case .challenge: "the request is its sender's challenge"
         case .unauthorized(true, _): "the request has no credentials"
         case .unauthorized(false, _): "the request's credentials are not good"
@@ -368,8 +369,8 @@ extension Refusal {
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
         case .noTransform(let output): ("Accept-Post", output.mediaType)
         // A 401 says how one gets in (RFC 9110 §15.5.2).
-        case .notVerified(.unfetched, _): ("Retry-After", "10")
-        case .notVerified(_, 401): ("WWW-Authenticate", "Signature")
+        case .notVerified(.unfetched, _, _): ("Retry-After", "10")
+        case .notVerified(_, 401, _): ("WWW-Authenticate", "Signature")
         case .unauthorized(_, let challenges): ("WWW-Authenticate", challenges)
         case .rateLimited(let fields): ("Retry-After", String(fields.reset))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
@@ -393,12 +394,14 @@ extension Refusal {
         if case .upstreamBody(let error, _) = self, error.code != code { error.code } else { nil }
     }
 
-    /// Where in the body the fault is, and which setting concerns it.
+    /// Where the fault is, in the body or, of a signature's field, in the head, and which setting concerns it.
     package var conversionError: ConversionError? {
         switch self {
         case .conversion(let error, _), .upstreamBody(let error, _): error
-        case .notVerified(.tooLong, _), .signedTooLarge:
+        case .notVerified(.tooLong, _, _), .signedTooLarge:
             ConversionError(.limit, code: code, reason: detail, setting: "limits.signed")
+        case .notVerified(_, _, let field?):
+            ConversionError(.malformed, code: code, reason: detail, field: field)
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")
         case .spool(.tooLarge, let upstream):
             ConversionError(.limit, code: code, reason: detail, setting: "\(Self.spoolSetting(upstream)).disk")

@@ -87,9 +87,13 @@ public final class Route: Sendable {
         self.rewrite = rewrite
         self.limits = limits
         self.timeouts = timeouts
-        if case .convert(let conversion) = request { self.conversion = conversion } else { conversion = nil }
-        self.verification = verification
+        let conversion: RequestConversion? = if case .convert(let conversion) = request { conversion } else { nil }
+        self.conversion = conversion
+        let decoding = conversion?.plan.fieldDecoding ?? FieldDecodingOptions()
+        self.verification = verification?.reading(SignedBodyReading(limits, decoding))
         self.authorization = authorization
+        // What goes out is in UTF-8.
+        let signing = signing?.reading(SignedBodyReading(limits))
         self.signing = signing
         self.responses = responses
         self.responseLimit = responseLimit

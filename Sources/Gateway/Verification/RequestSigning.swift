@@ -19,6 +19,13 @@ public final class RequestSigning: Sendable {
         self.limit = limit
     }
 
+    /// The same, with the fields of bodies read so.
+    func reading(_ reading: SignedBodyReading) -> RequestSigning {
+        var signer = signer
+        signer.reading = reading
+        return RequestSigning(signer, name: name, base: base, limit: limit)
+    }
+
     /// What is signed, for people.
     package var summary: [(key: String, value: String)] {
         signer.summary + (base.map { [("url", $0)] } ?? [])

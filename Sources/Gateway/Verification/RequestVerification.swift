@@ -42,6 +42,15 @@ public final class RequestVerification: Sendable {
     /// What the sender is called: in logs, metrics and the field that the upstream gets.
     package var sender: String { options.scheme.name }
 
+    /// The same, with the fields of bodies read so.
+    func reading(_ reading: SignedBodyReading) -> RequestVerification {
+        var options = options
+        options.reading = reading
+        return RequestVerification(
+            options, failure: failure, limit: limit, replay: replay, forwardsChallenges: forwardsChallenges,
+            challengeToken: challengeToken, fetching: fetching)
+    }
+
     /// What is signed and looked at, for people.
     package var summary: [(key: String, value: String)] {
         var lines = options.scheme.summary

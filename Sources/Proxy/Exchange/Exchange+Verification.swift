@@ -76,7 +76,7 @@ extension Exchange {
             throw .challenge(.empty)
         }
         let verifier: SignatureVerifier
-        do throws(SignatureFault) {
+        do throws(SignatureError) {
             if case .length(let count) = framing, count > rule.limit { throw .tooLong }
             if !snapshot.routes.keepsTargets { noteTarget() }
             let target = signedTarget
@@ -91,7 +91,7 @@ extension Exchange {
             }
             try verifier.finish(Span())
         } catch {
-            if error == .missing, case .length(let count) = framing, isPing(rule, length: count) {
+            if error.fault == .missing, case .length(let count) = framing, isPing(rule, length: count) {
                 note(rule, .challenge)
                 throw .challenge(.empty)
             }
@@ -120,7 +120,7 @@ extension Exchange {
     ) throws(Refusal) {
         if rule.forwardsChallenges { return note(rule, .challenge) }
         let answer: EndpointChallenge.Answer
-        do throws(SignatureFault) {
+        do throws(SignatureError) {
             answer = try challenge.answer(query: query, secrets: rule.options.secrets, token: rule.challengeToken)
         } catch {
             return try notVerified(rule, error)
@@ -141,7 +141,7 @@ extension Exchange {
         guard content.count <= pending.rule.limit - pending.content.count else {
             // It can't be known any more, so it doesn't go on under `report` either.
             note(pending.rule, .failed(.tooLong))
-            throw .notVerified(.tooLong, status: 413)
+            throw .notVerified(.tooLong, status: 413, lacking: nil)
         }
         try spooling { () throws(SpoolFault) in try pending.content.append(content) }
         pending.verifier.update(content)
@@ -155,7 +155,7 @@ extension Exchange {
         let rule = pending.rule
         var content = OutputBuffer()
         if pending.verifier.needsWholeContent { try readAll(pending.content, into: &content) }
-        do throws(SignatureFault) {
+        do throws(SignatureError) {
             if pending.isUnfetched { throw .unfetched }
             if let fetching = rule.fetching, pending.certificate == nil,
                 let location = try pending.verifier.certificate(content.span)
@@ -203,7 +203,7 @@ extension Exchange {
     /// Has the sender's certificate fetched. Returns whether it is there already.
     private func fetch(
         _ location: SenderLocation, _ fetching: RequestVerification.Fetching, for pending: PendingVerification
-    ) throws(SignatureFault) -> Bool {
+    ) throws(SignatureError) -> Bool {
         let outcome = worker.fetches.certificate(at: location, fetching) { [self] result in
             if case .success(let certificate) = result { pending.certificate = certificate }
             fetched(location, result.map { _ in }, for: pending)
@@ -222,7 +222,7 @@ extension Exchange {
     /// Confirms a subscription, whose request is known to be the sender's.
     private func confirm(
         _ location: SenderLocation, _ fetching: RequestVerification.Fetching, for pending: PendingVerification
-    ) throws(SignatureFault) {
+    ) throws(SignatureError) {
         let isBegun = worker.fetches.page(at: location, fetching) { [self] result in
             if case .success = result { pending.isConfirmed = true }
             fetched(location, result, for: pending)
@@ -276,9 +276,12 @@ extension Exchange {
         note(rule, .verified)
     }
 
-    private func notVerified(_ rule: RequestVerification, _ fault: SignatureFault) throws(Refusal) {
-        note(rule, .failed(fault))
-        if case .status(let status) = rule.failure { throw .notVerified(fault, status: status) }
+    private func notVerified(_ rule: RequestVerification, _ error: SignatureError) throws(Refusal) {
+        note(rule, .failed(error.fault))
+        guard case .status(let status) = rule.failure else { return }
+        // The request may well be the sender's: it is the route that doesn't read so much.
+        if let limit = error.limit { throw .conversion(limit, accepted: []) }
+        throw .notVerified(error.fault, status: status, lacking: error.field)
     }
 
     private func note(_ rule: RequestVerification, _ result: VerificationResult) {
@@ -381,10 +384,10 @@ extension Exchange {
             if let spool, rule.signer.needsWholeContent {
                 try payForRequest(Self.reserve + 4 * spool.count)
             }
-            do throws(SignatureFault) {
+            do throws(SignatureError) {
                 pending = PendingSignature(rule, try rule.signer.begin(try message(rule)))
             } catch {
-                throw .notSigned(error)
+                throw notSigned(error)
             }
             signature = pending
         }
@@ -406,16 +409,21 @@ extension Exchange {
             }
             spool.rewind()
         }
-        do throws(SignatureFault) {
+        do throws(SignatureError) {
             pending.lines = try pending.signing.finish()
         } catch {
-            throw .notSigned(error)
+            throw notSigned(error)
         }
         return true
     }
 
+    private func notSigned(_ error: SignatureError) -> Refusal {
+        if let limit = error.limit { return .conversion(limit, accepted: []) }
+        return .notSigned(error.fault)
+    }
+
     /// What the request will be when it goes out, as far as a signature can hold it.
-    private func message(_ rule: RequestSigning) throws(SignatureFault) -> MessageSigner.Message {
+    private func message(_ rule: RequestSigning) throws(SignatureError) -> MessageSigner.Message {
         var message = MessageSigner.Message()
         message.method = String(decoding: request.method.copied(), as: UTF8.self)
         message.time = worker.loop.wallClockMilliseconds

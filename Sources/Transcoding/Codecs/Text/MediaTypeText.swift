@@ -3,6 +3,16 @@ internal import Octets
 extension ContentType {
     /// Whether a media type is one of JSON.
     internal static func isJSON(_ value: Span<UInt8>) -> Bool { MediaTypeText(value)?.encoding == .json }
+
+    /// Whether the media type of a Content-Type is `type`, in lower case, whatever parameters stand behind it.
+    package static func isType(_ value: Span<UInt8>, _ type: StaticString) -> Bool {
+        let value = value.withoutBlanks
+        guard let end = endOfMediaType(in: value), value.extracting(0..<end).isEqualIgnoringCase(to: type) else {
+            return false
+        }
+        return end == value.count || value[end] == UInt8(ascii: ";") || value[end] == ASCII.space
+            || value[end] == ASCII.tab
+    }
 }
 
 extension Charset {
