@@ -56,7 +56,8 @@ struct EndpointChallengeTests {
         let form = "application/x-www-form-urlencoded"
         for (type, length, isPing) in [
             (form, 64, true), (form, 65, false), (form.uppercased() + "; charset=UTF-8", 12, true),
-            ("application/json", 12, false), ("", 12, false),
+            ("application/json", 12, false), ("", 12, false), (form + "\t; charset=utf-8", 12, true),
+            (form + "X", 12, false), (form + "-x; a=b", 12, false),
         ] {
             #expect(pings(.woocommerce, type, length) == isPing, "\(type) \(length)")
             #expect(!pings(.mandrill, type, length))
