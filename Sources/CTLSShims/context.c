@@ -132,7 +132,6 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
     if (is_client) {
         SSL_CTX_set_alpn_protos(ssl, protocols, sizeof protocols);
         SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-        SSL_CTX_sess_set_new_cb(ssl, recast_tls_keep_ticket);
     } else {
         /* Ours counts, but a client that puts ChaCha20 first has no instructions for AES. */
         SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
@@ -147,6 +146,7 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
         SSL_CTX_sess_set_cache_size(ssl, 4096);
         SSL_CTX_set_num_tickets(ssl, 2);
     }
+    recast_tls_bound_sessions(context, is_client);
     ERR_clear_error();
     return context;
 }
@@ -154,6 +154,7 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
 void recast_tls_context_free(recast_tls_context *context) {
     if (context == NULL) return;
     SSL_CTX_free(context->ssl);
+    sk_X509_CRL_pop_free(context->lists, X509_CRL_free);
     free(context->alternatives);
     free(context);
 }
@@ -232,8 +233,7 @@ int recast_tls_use_key(recast_tls_context *context, const char *text, size_t cou
     return outcome;
 }
 
-int recast_tls_add_anchors(
-    recast_tls_context *context, const char *text, size_t count, bool tells, bool any_level) {
+int recast_tls_add_anchors(recast_tls_context *context, const char *text, size_t count, bool tells) {
     X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
     BIO *bio = BIO_new_mem_buf(text, (int)count);
     if (bio == NULL) return RECAST_TLS_MALFORMED;
@@ -250,7 +250,8 @@ int recast_tls_add_anchors(
         outcome = was_added ? RECAST_TLS_FINE : RECAST_TLS_MALFORMED;
         if (!was_added) break;
     }
-    if (any_level) X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+    /* An intermediate that is named is meant: without this every chain that leads to it would be refused. */
+    X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
     BIO_free(bio);
     ERR_clear_error();
     return outcome;
@@ -307,7 +308,12 @@ int recast_tls_add_revocations(recast_tls_context *context, const char *text, si
             break;
         }
         bool was_added = X509_STORE_add_crl(store, list) == 1;
-        X509_CRL_free(list);
+        if (context->lists == NULL) context->lists = sk_X509_CRL_new_null();
+        /* The reference is the stack's from then on. */
+        if (!was_added || sk_X509_CRL_push(context->lists, list) <= 0) {
+            X509_CRL_free(list);
+            was_added = false;
+        }
         outcome = was_added ? RECAST_TLS_FINE : RECAST_TLS_MALFORMED;
         if (!was_added) break;
     }
@@ -334,7 +340,7 @@ bool recast_tls_set_alternatives(
     return true;
 }
 
-static bool seconds_of(const ASN1_TIME *time, int64_t *seconds) {
+bool recast_tls_seconds_of(const ASN1_TIME *time, int64_t *seconds) {
     ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
     int days = 0, rest = 0;
     bool is_known = epoch != NULL && ASN1_TIME_diff(&days, &rest, epoch, time) == 1;
@@ -345,21 +351,21 @@ static bool seconds_of(const ASN1_TIME *time, int64_t *seconds) {
 
 bool recast_tls_validity(const recast_tls_context *context, int64_t *not_before, int64_t *not_after) {
     X509 *certificate = SSL_CTX_get0_certificate(context->ssl);
-    bool is_known = certificate != NULL && seconds_of(X509_get0_notBefore(certificate), not_before)
-        && seconds_of(X509_get0_notAfter(certificate), not_after);
+    bool is_known = certificate != NULL && recast_tls_seconds_of(X509_get0_notBefore(certificate), not_before)
+        && recast_tls_seconds_of(X509_get0_notAfter(certificate), not_after);
     ERR_clear_error();
     return is_known;
 }
 
-/* The latest end among the lists of that issuer. */
-static bool revocations_end_of(const STACK_OF(X509_OBJECT) *objects, const X509_NAME *issuer, int64_t *end) {
+bool recast_tls_lists_end(const STACK_OF(X509_CRL) *lists, const X509_NAME *issuer, int64_t *end) {
     bool is_known = false;
-    for (int at = 0; at < sk_X509_OBJECT_num(objects); at++) {
-        const X509_CRL *list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, at));
+    for (int at = 0; at < sk_X509_CRL_num(lists); at++) {
+        const X509_CRL *list = sk_X509_CRL_value(lists, at);
+        const ASN1_TIME *update = X509_CRL_get0_nextUpdate(list);
         int64_t next = 0;
-        if (list == NULL || X509_NAME_cmp(X509_CRL_get_issuer(list), issuer) != 0) continue;
+        if (X509_NAME_cmp(X509_CRL_get_issuer(list), issuer) != 0) continue;
         /* A list without an end holds. */
-        if (X509_CRL_get0_nextUpdate(list) == NULL || !seconds_of(X509_CRL_get0_nextUpdate(list), &next)) return false;
+        if (update == NULL || !recast_tls_seconds_of(update, &next)) return false;
         if (!is_known || next > *end) *end = next;
         is_known = true;
     }
@@ -367,12 +373,11 @@ static bool revocations_end_of(const STACK_OF(X509_OBJECT) *objects, const X509_
 }
 
 bool recast_tls_revocations_end(const recast_tls_context *context, int64_t *end) {
-    const STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl));
     bool is_known = false;
-    for (int at = 0; at < sk_X509_OBJECT_num(objects); at++) {
-        const X509_CRL *list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, at));
+    for (int at = 0; at < sk_X509_CRL_num(context->lists); at++) {
         int64_t last = 0;
-        if (list == NULL || !revocations_end_of(objects, X509_CRL_get_issuer(list), &last)) continue;
+        if (!recast_tls_lists_end(context->lists, X509_CRL_get_issuer(sk_X509_CRL_value(context->lists, at)), &last))
+            continue;
         if (!is_known || last < *end) *end = last;
         is_known = true;
     }
@@ -386,7 +391,7 @@ bool recast_tls_anchors_end(const recast_tls_context *context, int64_t *end) {
     for (int at = 0; at < sk_X509_OBJECT_num(objects); at++) {
         const X509 *certificate = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, at));
         int64_t last = 0;
-        if (certificate == NULL || !seconds_of(X509_get0_notAfter(certificate), &last)) continue;
+        if (certificate == NULL || !recast_tls_seconds_of(X509_get0_notAfter(certificate), &last)) continue;
         if (!is_known || last > *end) *end = last;
         is_known = true;
     }

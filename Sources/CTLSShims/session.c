@@ -13,6 +13,7 @@ static recast_tls *make(recast_tls_context *context, recast_tls_wire *wire) {
         ERR_clear_error();
         return NULL;
     }
+    session->context = context;
     session->wire = wire;
     SSL_set_app_data(session->ssl, session);
     /* One reference for reading and one for writing. */
@@ -44,7 +45,10 @@ recast_tls *recast_tls_connect(
             && (X509_VERIFY_PARAM_set1_ip_asc(rules, name) == 1 || X509_VERIFY_PARAM_set1_host(rules, name, 0) == 1);
     }
     /* One that doesn't fit any more is not used; that is no error. */
-    if (ticket != NULL) SSL_set_session(session->ssl, ticket);
+    if (ticket != NULL) {
+        SSL_set_session(session->ssl, ticket);
+        session->resumed_end = recast_tls_ticket_end(ticket);
+    }
     ERR_clear_error();
     if (is_set) return session;
     recast_tls_free(session, true);
@@ -215,29 +219,6 @@ bool recast_tls_digest(const char *bytes, size_t count, uint8_t *digest) {
     bool is_done = EVP_Digest(bytes, count, digest, NULL, EVP_sha256(), NULL) == 1;
     ERR_clear_error();
     return is_done;
-}
-
-int recast_tls_keep_ticket(SSL *ssl, SSL_SESSION *ticket) {
-    recast_tls *session = SSL_get_app_data(ssl);
-    if (session == NULL || session->ticket_count == RECAST_TLS_TICKETS) return 0;
-    /* The reference is ours from now on. */
-    session->tickets[session->ticket_count++] = ticket;
-    return 1;
-}
-
-recast_tls_ticket *recast_tls_take_ticket(recast_tls *session) {
-    while (session->ticket_count > 0) {
-        SSL_SESSION *ticket = session->tickets[--session->ticket_count];
-        if (SSL_SESSION_is_resumable(ticket)) return ticket;
-        SSL_SESSION_free(ticket);
-    }
-    return NULL;
-}
-
-void recast_tls_ticket_free(recast_tls_ticket *ticket) { SSL_SESSION_free(ticket); }
-
-bool recast_tls_ticket_is_single(const recast_tls_ticket *ticket) {
-    return SSL_SESSION_get_protocol_version(ticket) >= TLS1_3_VERSION;
 }
 
 const char *recast_tls_verification_text(int error) { return X509_verify_cert_error_string(error); }

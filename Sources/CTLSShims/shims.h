@@ -8,6 +8,8 @@ struct recast_tls_context {
     SSL_CTX *ssl;
     recast_tls_context **alternatives;
     size_t alternative_count;
+    /* The revocation lists that were added; NULL without any. Not the store's: that one is changed while it is in use. */
+    STACK_OF(X509_CRL) *lists;
     /* What a server takes. */
     bool has_http1, has_http2;
 };
@@ -17,12 +19,22 @@ struct recast_tls_context {
 
 struct recast_tls {
     SSL *ssl;
+    const recast_tls_context *context;
     recast_tls_wire *wire;
     recast_tls_fault fault;
+    /* The end of the session that a client offers to take up, in seconds since 1970. */
+    int64_t resumed_end;
     unsigned late_messages;
     unsigned ticket_count;
     SSL_SESSION *tickets[RECAST_TLS_TICKETS];
 };
 
-int recast_tls_keep_ticket(SSL *ssl, SSL_SESSION *ticket);
+/* Ends the context's sessions with what their peers were verified by. */
+void recast_tls_bound_sessions(recast_tls_context *context, bool is_client);
+/* The last second of a session, in seconds since 1970. */
+int64_t recast_tls_ticket_end(const recast_tls_ticket *ticket);
+/* In seconds since 1970. */
+bool recast_tls_seconds_of(const ASN1_TIME *time, int64_t *seconds);
+/* The latest end among the lists of that issuer. False where it has none, or one without an end. */
+bool recast_tls_lists_end(const STACK_OF(X509_CRL) *lists, const X509_NAME *issuer, int64_t *end);
 #endif

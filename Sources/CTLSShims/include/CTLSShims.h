@@ -54,10 +54,8 @@ void recast_tls_offer_http2(recast_tls_context *context);
 int recast_tls_use_certificates(recast_tls_context *context, const char *text, size_t count);
 /* After the certificates. */
 int recast_tls_use_key(recast_tls_context *context, const char *text, size_t count);
-/* Certificates that chains may end at. `tells`: a server names them to clients. `any_level`: one that isn't self-signed
-   ends a chain too. */
-int recast_tls_add_anchors(
-    recast_tls_context *context, const char *text, size_t count, bool tells, bool any_level);
+/* Certificates that chains may end at, also those that aren't self-signed. `tells`: a server names them to clients. */
+int recast_tls_add_anchors(recast_tls_context *context, const char *text, size_t count, bool tells);
 /* Those of the system. */
 bool recast_tls_use_system_anchors(recast_tls_context *context);
 /* Whether the context has any anchor: one that was loaded, or one in the folder where OpenSSL looks for those of the system. */
@@ -145,6 +143,8 @@ recast_tls_ticket *recast_tls_take_ticket(recast_tls *session);
 void recast_tls_ticket_free(recast_tls_ticket *ticket);
 /* Whether it is for one use only. */
 bool recast_tls_ticket_is_single(const recast_tls_ticket *ticket);
+/* Whether something that its server was verified by has run out since, or two hours have passed: it is of no use any more. */
+bool recast_tls_ticket_is_over(const recast_tls_ticket *ticket);
 
 /* OpenSSL's word for a verification error, for details. */
 const char *recast_tls_verification_text(int error);

@@ -83,7 +83,7 @@ public final class TLSClientContext: Sendable {
         case .certificates(let paths):
             var found: Set<TLSPin> = []
             for path in paths {
-                try handle.trust(path, .pinned, tells: false, anyLevel: true)
+                try handle.trust(path, .pinned, tells: false)
                 try found.formUnion(TLSPin.certificates(of: path))
             }
             pins = found
@@ -103,7 +103,7 @@ public final class TLSClientContext: Sendable {
 
     private static func trust(_ options: TLSClientOptions, _ handle: TLSContextHandle) throws(TLSFileError) {
         if let path = options.authorities {
-            try handle.trust(path, .authorities, tells: false, anyLevel: false)
+            try handle.trust(path, .authorities, tells: false)
         } else if options.verifies {
             // SAFETY: no other code has the context yet.
             _ = unsafe recast_tls_use_system_anchors(handle.pointer)
@@ -145,6 +145,8 @@ public final class TLSClientContext: Sendable {
     internal func takeTicket(_ name: String) -> TLSTicket? {
         guard options.resumes else { return nil }
         return tickets.withLock { tickets in
+            // What the server was verified by may have run out since: then it is verified anew, by a full handshake.
+            while tickets[name]?.last?.isOver == true { tickets[name]?.removeLast() }
             guard let ticket = tickets[name]?.last else { return nil }
             // One of TLS 1.3 is used once, so that an observer on the way can't tell that two connections are of one client.
             if ticket.isSingle { tickets[name]?.removeLast() }
@@ -180,4 +182,7 @@ final class TLSTicket: @unchecked Sendable {
 
     // SAFETY: alive as long as self.
     var isSingle: Bool { unsafe recast_tls_ticket_is_single(pointer) }
+
+    // SAFETY: the same.
+    var isOver: Bool { unsafe recast_tls_ticket_is_over(pointer) }
 }

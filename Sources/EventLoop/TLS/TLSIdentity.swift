@@ -59,11 +59,11 @@ final class TLSContextHandle: @unchecked Sendable {
         try TLSFile.check(key, identity.key, .key, index)
     }
 
-    func trust(_ path: String, _ role: TLSFileError.Role, tells: Bool, anyLevel: Bool) throws(TLSFileError) {
+    func trust(_ path: String, _ role: TLSFileError.Role, tells: Bool) throws(TLSFileError) {
         let outcome = try unsafe TLSFile.read(path, role) { text in
             // SAFETY: as above.
             unsafe note(text)
-            return unsafe recast_tls_add_anchors(pointer, text.baseAddress, text.count, tells, anyLevel)
+            return unsafe recast_tls_add_anchors(pointer, text.baseAddress, text.count, tells)
         }
         try TLSFile.check(outcome, path, role)
     }

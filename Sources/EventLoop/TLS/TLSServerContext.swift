@@ -60,7 +60,7 @@ public final class TLSServerContext: Sendable {
         unsafe recast_tls_take_protocols(handle.pointer, options.takesHTTP1, options.takesHTTP2)
         try handle.use(first)
         if let path = options.clientAuthorities {
-            try handle.trust(path, .authorities, tells: true, anyLevel: false)
+            try handle.trust(path, .authorities, tells: true)
             // SAFETY: no other code has the context yet.
             unsafe recast_tls_verify_peer(handle.pointer, true, options.clientCertificate == .required)
         }

@@ -167,7 +167,8 @@ final class TLSSession {
         }
     }
 
-    /// Whether the server is one of those that are pinned. A session that is taken up was approved when it began.
+    /// Whether the server is one of those that are pinned. A session that is taken up was approved when it began, and ends
+    /// with what was verified then (`CTLSShims/resumption.c`).
     private func approves() -> Bool {
         guard let pointer = unsafe pointer, case .client(let context, _) = role, let wanted = context.pinnedDigests,
             unsafe !recast_tls_is_resumed(pointer)
