@@ -225,6 +225,10 @@ int recast_tls_use_key(recast_tls_context *context, const char *text, size_t cou
     int outcome = RECAST_TLS_FINE;
     if (certificate == NULL || X509_check_private_key(certificate, key) != 1) {
         outcome = RECAST_TLS_MISMATCH;
+        STACK_OF(X509) *chain = NULL;
+        SSL_CTX_get0_chain_certs(context->ssl, &chain);
+        for (int at = 0; at < sk_X509_num(chain) && outcome == RECAST_TLS_MISMATCH; at++)
+            if (X509_check_private_key(sk_X509_value(chain, at), key) == 1) outcome = RECAST_TLS_LATER + at + 1;
     } else if (SSL_CTX_use_PrivateKey(context->ssl, key) != 1) {
         outcome = why_refused();
     }

@@ -60,8 +60,8 @@ static int seal_ticket(SSL *ssl, void *argument) {
 static int see_session(SSL *ssl, SSL_SESSION *session) {
     recast_tls *own = SSL_get_app_data(ssl);
     int64_t end = 0;
-    if (own != NULL && SSL_version(ssl) < TLS1_3_VERSION && !SSL_session_reused(ssl) && find_end(ssl, own->context, &end))
-        set_end(session, end);
+    if (own == NULL || SSL_version(ssl) >= TLS1_3_VERSION || SSL_session_reused(ssl)) return 0;
+    if (find_end(ssl, own->context, &end)) set_end(session, end);
     return 0;
 }
 

@@ -157,13 +157,7 @@ bool recast_tls_is_resumed(const recast_tls *session) { return SSL_session_reuse
 bool recast_tls_peer_subject(const recast_tls *session, char *text, size_t room) {
     X509 *certificate = SSL_get0_peer_certificate(session->ssl);
     if (certificate == NULL || room == 0) return false;
-    text[0] = 0;
-    BIO *bio = BIO_new(BIO_s_mem());
-    if (bio == NULL) return false;
-    X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
-    int count = BIO_read(bio, text, (int)room - 1);
-    text[count > 0 ? count : 0] = 0;
-    BIO_free(bio);
+    recast_tls_print_name(X509_get_subject_name(certificate), text, room);
     ERR_clear_error();
     return true;
 }

@@ -37,4 +37,6 @@ int64_t recast_tls_ticket_end(const recast_tls_ticket *ticket);
 bool recast_tls_seconds_of(const ASN1_TIME *time, int64_t *seconds);
 /* The latest end among the lists of that issuer. False where it has none, or one without an end. */
 bool recast_tls_lists_end(const STACK_OF(X509_CRL) *lists, const X509_NAME *issuer, int64_t *end);
+/* After RFC 2253, end-marked and cut at `room`, which isn't 0. */
+void recast_tls_print_name(const X509_NAME *name, char *text, size_t room);
 #endif

@@ -26,7 +26,7 @@ public struct SettingsFile: Sendable {
         }
     }
     /// Those of `notes` that are about the machine on which the settings are served, and cost little to find.
-    public var machineNotes: [SettingsNote] { noteFinder.authorityNotes }
+    public var machineNotes: [SettingsNote] { noteFinder.authorityNotes + noteFinder.ofFiles }
     private let noteFinder: SettingsNotes
     /// The lines whose values could not be checked, because what they hold isn't here, in ascending order.
     public let unresolvedLines: [Int]
@@ -230,7 +230,7 @@ public struct SettingsFile: Sendable {
         if case .line(let line)? = adminLine { adminPosition.line = line }
         noteFinder = SettingsNotes(
             settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
-            admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0))
+            admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0), ofFiles: context.notes)
         unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings
     }

@@ -43,9 +43,11 @@ struct SettingsNotes {
     let admin: SettingsNode.Position
     /// Whether a route is left out, because what it needs isn't here.
     let lacksRoutes: Bool
+    /// What was seen as files of certificates were loaded.
+    let ofFiles: [SettingsNote]
 
     var all: [SettingsNote] {
-        adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + verificationNotes + bodyNotes
+        ofFiles + adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + verificationNotes + bodyNotes
             + settings.routes.indices.flatMap(conversionNotes)
     }
 

@@ -1,5 +1,6 @@
 """Certificates and keys as files: what `recast check` says of them, and what happens when they change."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -68,6 +69,11 @@ class ChangedFilesTests(unittest.TestCase):
         self.wait_until("an error is logged", lambda: "the old ones stay" in self.recast.error_text())
         self.assertEqual(self.subject(), "rsa")
         self.assertNotIn("garbage", self.recast.error_text())
+        # One that has run out, which check, the start and SIGHUP refuse.
+        self.install("expired", "ended")
+        self.swap("ended")
+        self.wait_until("it is refused", lambda: "this certificate ran out on 2021-01-01" in self.recast.error_text())
+        self.assertEqual(self.subject(), "rsa")
         # A certificate whose key is another one's, and then all is well again.
         self.install("wild", "three")
         shutil.copy(path("rsa.key"), os.path.join(self.folder, "three", "tls.key"))
@@ -77,6 +83,7 @@ class ChangedFilesTests(unittest.TestCase):
         self.install("wild", "four")
         self.swap("four")
         self.wait_until("the certificate is shown", lambda: self.subject() == "wild")
+        self.assertRegex(self.recast.error_text(), r"loaded anew: .*\(CN=wild, serial [0-9A-F]+, until 2049-01-01")
 
 
 class ReloadedSessionTests(unittest.TestCase):
@@ -279,6 +286,7 @@ class CheckTests(unittest.TestCase):
             ("key: server.key", "FILE:2:.*needs \"certificate\""),
             ("certificate: server.pem, key: server.key, min_version: '1.1'", "FILE:2:.*\"min_version\" is not \"1.1\""),
             ("certificate: server.pem, key: server.key, cert: x", "FILE:2:.*no key \"cert\""),
+            ("certificate: for-clients.pem, key: for-clients.key", "FILE:2:53: this certificate isn't one of a server"),
         ):
             with self.subTest(tls):
                 code, output = self.check(listen=f"{{address: '127.0.0.1:1', tls: {{{tls}}}}}")
@@ -307,6 +315,45 @@ class CheckTests(unittest.TestCase):
                 self.assertEqual(code == 0, message is None, output)
                 if message:
                     self.assertRegex(output, message)
+
+    def test_names_of_upstreams_are_hosts_alone(self):
+        for key, value, is_fine in (
+            ("name", "app.internal", True), ("name", "app.internal.", True), ("name", "10.0.0.1", True), ("name", "'::1'", True),
+            ("name", "a.test:443", False), ("name", "https://app.internal", False), ("name", "app.internal/", False),
+            ("name", "'[::1]'", False), ("name", "''", False), ("name", "a b", False), ("name", "10.0.0", False),
+            ("sni", "app.internal", True), ("sni", "a.test:80", False), ("sni", "10.0.0.1", False), ("sni", "'::1'", False),
+        ):
+            with self.subTest(f"{key}: {value}"):
+                code, output = self.check(tls=f"{{ca: ca.pem, {key}: {value}}}")
+                self.assertEqual(code == 0, is_fine, output)
+                if not is_fine:
+                    self.assertRegex(output, f'FILE:4:\\d+: "{key}" is a name')
+
+    def test_what_some_peers_refuse_is_noted(self):
+        """Each is fine, and a warning stands where the file is named."""
+        folder = certificates().folder
+        for name, parts in (("stray.pem", ("server", "other-ca")), ("two-ca.pem", ("ca", "other-ca"))):
+            with open(os.path.join(folder, name), "w") as file:
+                for part in parts:
+                    with open(path(part + ".pem")) as source:
+                        file.write(source.read())
+        for tls, code, message in (
+            ("certificate: stray.pem, key: server.key", "tls_chain_stray", "certificate 2 of this file .CN=other-ca."),
+            ("certificate: server.pem, key: server.key, certificates: [{certificate: next.pem, key: next.key}]",
+             "tls_never_chosen", "no name chooses this certificate"),
+            ("certificate: server.pem, key: server.key, client_ca: rsa.pem", "tls_no_authority", "none of these certificates"),
+            ("certificate: server.pem, key: server.key, client_ca: two-ca.pem, client_crl: ca.crl",
+             "tls_unlisted_authority", "no revocation list of the authority CN=other-ca"),
+        ):
+            with self.subTest(code), tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=folder) as file:
+                file.write(f"version: 1\nlisten: {{address: '127.0.0.1:1', tls: {{{tls}}}}}\nupstreams: {{app: 'a:1'}}\n"
+                           'routes: [{name: all, match: "/*", upstream: app}]\n')
+                file.flush()
+                result = subprocess.run([RECAST, "check", "--json", file.name], capture_output=True, text=True, check=True)
+                findings = [finding for finding in json.loads(result.stdout)["findings"] if finding["code"].startswith("tls_")]
+                self.assertEqual([(finding["code"], finding["severity"], finding["line"]) for finding in findings],
+                                 [(code, "warning", 2)])
+                self.assertRegex(findings[0]["message"], message)
 
     def test_no_key_is_ever_shown(self):
         with open(path("server.key")) as file:

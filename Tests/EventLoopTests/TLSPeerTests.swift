@@ -195,6 +195,20 @@ import Testing
         }
     }
 
+    @Test func `an authority that isn't self-signed ends chains`() throws {
+        var server = serverOptions("below")
+        server.clientAuthorities = Certificates.path("between.pem")
+        let client = clientOptions {
+            $0.authorities = Certificates.path("between.pem")
+            $0.identity = Certificates.identity("below")
+        }
+        try withSecurePair(server: server, client: client, endpoint: "a.example", waits: false) { pair in
+            pair.until { pair.atServer.facts != nil || pair.client.isClosed || pair.server.isClosed }
+            #expect(pair.atServer.facts?.clientSubject == "CN=below")
+            #expect(pair.client.tlsError == nil && pair.server.tlsError == nil)
+        }
+    }
+
     struct File: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let certificate: String

@@ -48,7 +48,7 @@ import Testing
             try installAll()
             #expect(try next().context === server.context)
             let before = server.context
-            try server.loaded.reload()
+            _ = try server.loaded.reload()
             #expect(server.context === before)
             #expect(server.loaded.stamps == server.loaded.files.map { FileStamp($0) })
             // Another certificate, authority or list, or another option.
@@ -71,7 +71,7 @@ import Testing
             #expect(try next { $0.revocations = nil }.context !== server.context)
             #expect(try next { $0.identities.swapAt(0, 1) }.context !== server.context)
             try install("other-ca.pem", "ca.pem")
-            try server.loaded.reload()
+            _ = try server.loaded.reload()
             #expect(server.context !== before)
         }
     }
@@ -96,6 +96,45 @@ import Testing
             let first = system.context
             system.loaded.use(try UpstreamTLS(TLSClientOptions()).loaded)
             #expect(system.context !== first)
+        }
+    }
+
+    @Test(
+        "what has run out, or doesn't hold yet, doesn't take the place of what holds",
+        arguments: [
+            ("expired.pem", "tls.pem", "this certificate ran out on 2021-01-01"),
+            ("future.pem", "tls.pem", "this certificate holds from 2040-01-01"),
+            ("old-ca.pem", "ca.pem", "the last of these authorities ran out on 2021-01-01"),
+            ("old.crl", "ca.crl", "this revocation list, without which all"),
+            ("for-clients.pem", "tls.pem", "this certificate isn't one of a server"),
+        ])
+    func outOfTime(source: String, name: String, message: String) throws {
+        try withFolder { folder, install in
+            func use(_ certificate: String) throws {
+                try install(certificate, "tls.pem")
+                try install(certificate.replacingOccurrences(of: ".pem", with: ".key"), "tls.key")
+            }
+            try use("server.pem")
+            try install("ca.pem", "ca.pem")
+            try install("ca.crl", "ca.crl")
+            var options = TLSServerOptions(identities: [
+                TLSIdentity(certificate: folder + "tls.pem", key: folder + "tls.key")
+            ])
+            options.clientAuthorities = folder + "ca.pem"
+            options.revocations = folder + "ca.crl"
+            let server = try ServerTLS(options)
+            let before = server.context
+            if name == "tls.pem" { try use(source) } else { try install(source, name) }
+            #expect {
+                _ = try server.loaded.reload()
+            } throws: { error in
+                guard let error = error as? TLSFileError else { return false }
+                return error.path == folder + name && error.reason.hasPrefix("isn't loaded: " + message)
+            }
+            #expect(server.context === before)
+            // Where what is in use is as bad, the other one is loaded.
+            let worse = try ServerTLS(options)
+            #expect(try worse.loaded.reload().findings(at: Int64(time(nil))).isEmpty == false)
         }
     }
 

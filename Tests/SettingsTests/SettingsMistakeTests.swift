@@ -292,6 +292,20 @@ import Testing
                 "4:51: \"name\" is not looked at with \"verify_name: false\" beside \"sni\": remove one of them"
             ),
             (
+                "{ address: \"a:1\", tls: { name: \"b:443\" } }",
+                "4:37: \"name\" is a name or an address alone, as in app.internal, without a scheme, a port, a path or "
+                    + "brackets, not \"b:443\""
+            ),
+            (
+                "{ address: \"a:1\", tls: { sni: \"https://b\" } }",
+                "4:36: \"sni\" is a name alone, as in app.internal, without a scheme, a port, a path or brackets, not "
+                    + "\"https://b\""
+            ),
+            (
+                "{ address: \"a:1\", tls: { sni: 10.0.0.1 } }",
+                "4:36: \"sni\" is a name: an address is never asked for (RFC 6066 §3); \"name\" may be one"
+            ),
+            (
                 "{ address: \"a:1\", max_connections: 10, max_idle: 11 }",
                 "4:55: \"max_idle\" is at most \"max_connections\", which is 10 here, not 11"
             ),

@@ -41,6 +41,7 @@ enum {
     RECAST_TLS_ENCRYPTED = 3, /* The key needs a password. */
     RECAST_TLS_MISMATCH = 4,  /* The key isn't the certificate's. */
     RECAST_TLS_WEAK = 5,      /* Too short a key or too weak a digest for this system's security level. */
+    RECAST_TLS_LATER = 100,   /* And n: the key is that of the nth certificate behind the leaf. */
 };
 
 /* Versions are 12 and 13. NULL when memory is out. */
@@ -73,6 +74,31 @@ bool recast_tls_validity(const recast_tls_context *context, int64_t *not_before,
 bool recast_tls_revocations_end(const recast_tls_context *context, int64_t *end);
 /* When the last one of the anchors runs out. False without any. */
 bool recast_tls_anchors_end(const recast_tls_context *context, int64_t *end);
+
+/* ---- What a context was loaded with, before any session. */
+
+/* A certificate of the context's own chain. */
+typedef struct {
+    /* The ends of its life, in seconds since 1970. */
+    int64_t not_before, not_after;
+    /* How far above the leaf it stands, by who has issued whom: 0 is the leaf, -1 one that has issued none of the others. */
+    int level;
+    bool is_self_issued;
+} recast_tls_link;
+/* That at `place`, 0 for the leaf. The subject as `recast_tls_peer_subject`. False when there is none. */
+bool recast_tls_link_at(
+    const recast_tls_context *context, size_t place, recast_tls_link *link, char *subject, size_t room);
+/* The leaf's serial number in hexadecimal digits, end-marked. */
+bool recast_tls_serial(const recast_tls_context *context, char *text, size_t room);
+/* Whether the leaf may be a server's, or a client's, by its extended key usage (RFC 5280 §4.2.1.12). */
+bool recast_tls_is_for(const recast_tls_context *context, bool clients);
+/* The names of hosts that the leaf is for, each with a newline. False when there are more, or one that can't be told. */
+bool recast_tls_names(const recast_tls_context *context, char *text, size_t room, size_t *count);
+/* Whether one of the anchors may issue certificates. */
+bool recast_tls_has_authority(const recast_tls_context *context);
+/* The subject of the anchor with that number, from 0, of those that have no revocation list where others have one. */
+bool recast_tls_unlisted(const recast_tls_context *context, size_t number, char *subject, size_t room);
+
 /* SHA-256 of each certificate of the text, or of its public key (SubjectPublicKeyInfo), 32 bytes each. `digests` has
    room for `room` of them. Returns the number, or -1 when one can't be read. */
 int recast_tls_digests(const char *text, size_t count, bool of_keys, uint8_t *digests, size_t room);

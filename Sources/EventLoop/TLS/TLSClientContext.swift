@@ -50,9 +50,8 @@ public struct TLSClientOptions: Hashable, Sendable {
 public final class TLSClientContext: Sendable {
     public let options: TLSClientOptions
     internal let handle: TLSContextHandle
-    /// The lives of the files: of the client certificate, of what is trusted and of the revocation lists. Looked at once, as those of a
-    /// `TLSServerContext`.
-    public let lives: [TLSFileLife]
+    /// What is to be known of the files.
+    public let loadedFiles: TLSLoadedFiles
     /// SHA-256 of what is pinned, whichever it is.
     private let pins: Set<TLSPin>
     private let pinsKeys: Bool
@@ -94,9 +93,10 @@ public final class TLSClientContext: Sendable {
         if case .certificates(let paths) = options.pinning, options.verifies {
             (trusted, role) = (paths.first, .pinned)
         }
-        var lives = handle.lives(trusted: trusted, role, revocations: options.revocations)
-        if let identity = options.identity, let own = handle.life(of: identity) { lives.insert(own, at: 0) }
-        self.lives = lives
+        var loadedFiles = TLSLoadedFiles()
+        if let identity = options.identity { loadedFiles.add(handle, identity, index: 0, isServer: false) }
+        loadedFiles.add(trusted: trusted, role, revocations: options.revocations, handle, isServer: false)
+        self.loadedFiles = loadedFiles
         // SAFETY: no other code has the context yet.
         unsafe recast_tls_verify_peer(handle.pointer, options.verifies, false)
     }
@@ -109,6 +109,9 @@ public final class TLSClientContext: Sendable {
             _ = unsafe recast_tls_use_system_anchors(handle.pointer)
         }
     }
+
+    /// The lives of the files.
+    public var lives: [TLSFileLife] { loadedFiles.lives }
 
     /// Whether it was made of the same options and of files with the same bytes. The system's authorities may be others each time:
     /// a context that believes them is the same as none.

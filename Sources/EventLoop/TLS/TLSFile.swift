@@ -15,6 +15,13 @@ public struct TLSFileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// One clause that follows the path: "doesn't exist". Never a part of the content.
     public let reason: String
 
+    public init(role: Role, index: Int, path: String, reason: String) {
+        self.role = role
+        self.index = index
+        self.path = path
+        self.reason = reason
+    }
+
     public var description: String { path.isEmpty ? reason : "\(path) \(reason)" }
 }
 
@@ -79,6 +86,10 @@ enum TLSFile {
         case RECAST_TLS_ENCRYPTED: reason = "holds a key with a password: store it without one"
         case RECAST_TLS_MISMATCH: reason = "holds the key of another certificate"
         case RECAST_TLS_WEAK: reason = "holds a \(what) that this system's OpenSSL takes for too weak"
+        case let outcome where outcome > RECAST_TLS_LATER:
+            reason =
+                "holds the key of certificate \(outcome - RECAST_TLS_LATER + 1) in the certificate's file: the leaf, whose key "
+                + "this is, must be the first there"
         default: reason = "holds a \(what) that can't be read"
         }
         throw TLSFileError(role: role, index: index, path: path, reason: reason)

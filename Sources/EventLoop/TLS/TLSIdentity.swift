@@ -19,6 +19,8 @@ public struct TLSFileLife: Hashable, Sendable {
     public let path: String
     /// A certificate's own; nil for the others.
     public let notBefore: Int64?
+    /// A certificate's subject after RFC 2253, and its serial number; nil for the others.
+    public let title: String?
     /// Of authorities the last one's end; of revocation lists the first end behind which an issuer's certificates are refused.
     public let notAfter: Int64
 }
@@ -92,7 +94,8 @@ final class TLSContextHandle: @unchecked Sendable {
         // SAFETY: both are written during the call.
         guard unsafe recast_tls_validity(pointer, &notBefore, &notAfter) else { return nil }
         return TLSFileLife(
-            role: .certificate, index: index, path: identity.certificate, notBefore: notBefore, notAfter: notAfter)
+            role: .certificate, index: index, path: identity.certificate, notBefore: notBefore, title: title,
+            notAfter: notAfter)
     }
 
     /// The lives of the files of what is trusted and of revocation lists, where there are such.
@@ -105,10 +108,11 @@ final class TLSContextHandle: @unchecked Sendable {
         var lives: [TLSFileLife] = []
         // SAFETY: the number is written during the call; the same below.
         if let trusted, unsafe recast_tls_anchors_end(pointer, &end) {
-            lives.append(.init(role: role, index: 0, path: trusted, notBefore: nil, notAfter: end))
+            lives.append(.init(role: role, index: 0, path: trusted, notBefore: nil, title: nil, notAfter: end))
         }
         if let revocations, unsafe recast_tls_revocations_end(pointer, &end) {
-            lives.append(.init(role: .revocations, index: 0, path: revocations, notBefore: nil, notAfter: end))
+            lives.append(
+                .init(role: .revocations, index: 0, path: revocations, notBefore: nil, title: nil, notAfter: end))
         }
         return lives
     }

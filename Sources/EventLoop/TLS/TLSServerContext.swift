@@ -44,9 +44,8 @@ public final class TLSServerContext: Sendable {
     public let options: TLSServerOptions
     internal let handle: TLSContextHandle
     private let alternatives: [TLSContextHandle]
-    /// The lives of the files: of the certificates, in the order of the identities, of the authorities and the revocation lists. Looked
-    /// at once: OpenSSL may sort what a context trusts, and add to it, as soon as it is in use.
-    public let lives: [TLSFileLife]
+    /// What is to be known of the files.
+    public let loadedFiles: TLSLoadedFiles
 
     /// Reads the files.
     /// - Throws: `TLSFileError` for the first that can't be used.
@@ -72,14 +71,21 @@ public final class TLSServerContext: Sendable {
             alternatives.append(other)
         }
         self.alternatives = alternatives
-        let handles = [handle] + alternatives
-        let own = zip(options.identities, handles).enumerated().compactMap { $1.1.life(of: $1.0, index: $0) }
-        lives = own + handle.lives(trusted: options.clientAuthorities, revocations: options.revocations)
+        var loadedFiles = TLSLoadedFiles()
+        for (index, (identity, own)) in zip(options.identities, [handle] + alternatives).enumerated() {
+            loadedFiles.add(own, identity, index: index, isServer: true)
+        }
+        loadedFiles.add(
+            trusted: options.clientAuthorities, revocations: options.revocations, handle, isServer: true)
+        self.loadedFiles = loadedFiles
         guard !alternatives.isEmpty else { return }
         let pointers = unsafe alternatives.map { unsafe Optional($0.pointer) }
         // SAFETY: the list is copied, and self keeps what it points to; each session holds self.
         _ = unsafe recast_tls_set_alternatives(handle.pointer, pointers, pointers.count)
     }
+
+    /// The lives of the files.
+    public var lives: [TLSFileLife] { loadedFiles.lives }
 
     /// Whether it was made of the same options and of files with the same bytes: then its sessions are as good as those of `other`.
     public func isSame(as other: TLSServerContext) -> Bool {

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Glibc
 internal import Logging
 
 /// Looks every second whether files of certificates have changed, and loads what has. The main thread's.
@@ -59,9 +60,13 @@ final class CertificateWatch {
     private func load(_ entry: Entry) {
         let names = entry.source.files.joined(separator: ", ")
         do throws(TLSFileError) {
-            try entry.source.reload()
+            let loaded = try entry.source.reload()
             worker.counters.tls.reloads += 1
-            worker.logger.notice("certificates were loaded anew: \(names)")
+            let titles = loaded.lives.compactMap(\.shown).map { " (\($0))" }.joined()
+            worker.logger.notice("certificates were loaded anew: \(names)\(titles)")
+            for finding in loaded.findings(at: Int64(time(nil))) {
+                worker.logger.warning("\(finding.path): \(finding.message)")
+            }
         } catch {
             worker.counters.tls.failedReloads += 1
             worker.logger.error("changed certificates are not used, the old ones stay: \(error)")

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Glibc
 internal import Synchronization
 
 /// A context made of files, and what makes it anew. All workers share it; connections keep the context that they began with.
@@ -40,9 +41,20 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
 
     var stamps: [FileStamp?] { loaded.withLock { $0.stamps } }
 
-    func reload() throws(TLSFileError) {
+    func reload() throws(TLSFileError) -> TLSLoadedFiles {
         let made = try Loaded(files, make)
-        loaded.withLock { $0 = made.keeping($0) }
+        let now = Int64(time(nil))
+        let mistake = loaded.withLock { loaded in
+            let mistake = made.context.loadedFiles.mistake(notOf: loaded.context.loadedFiles, at: now)
+            if mistake == nil { loaded = made.keeping(loaded) }
+            return mistake
+        }
+        if let mistake {
+            throw TLSFileError(
+                role: mistake.role, index: mistake.index, path: mistake.path,
+                reason: "isn't loaded: \(mistake.message)")
+        }
+        return made.context.loadedFiles
     }
 
     /// Goes on with what `other` has loaded of the same files.
@@ -60,6 +72,7 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
 
 /// What is made of files, and knows whether it is what another one is.
 protocol TLSContext: Sendable {
+    var loadedFiles: TLSLoadedFiles { get }
     func isSame(as other: Self) -> Bool
 }
 
@@ -71,6 +84,7 @@ protocol LoadedFromFiles {
     var files: [String] { get }
     /// Those of `files` when they were loaded last.
     var stamps: [FileStamp?] { get }
-    /// Loads the files anew. What was loaded stays when one of them can't be used.
-    func reload() throws(TLSFileError)
+    /// Loads the files anew. What was loaded stays when one of them can't be used, or has run out where what was loaded hasn't:
+    /// settings that name such files aren't served either.
+    func reload() throws(TLSFileError) -> TLSLoadedFiles
 }

@@ -3,6 +3,8 @@ internal import Transcoding
 /// What all readers of one text share: the mistakes found, the effective values, and what `${env:…}` reads from.
 final class ReadingContext {
     private(set) var mistakes: [SettingsMistake] = []
+    /// What was seen as files were loaded that an operator should know.
+    private(set) var notes: [SettingsNote] = []
     /// The values in effect, in the order they were read.
     private(set) var effective: [EffectiveValue] = []
     /// Where the values stand that "defaults" gives to all routes, by their keys; empty outside of routes.
@@ -59,6 +61,11 @@ final class ReadingContext {
             ($0.line, $0.column, $0.message) == (mistake.line, mistake.column, mistake.message)
         }
         if !isKnown { mistakes.append(mistake) }
+    }
+
+    func note(_ note: SettingsNote) {
+        // An alias repeats a value, and with it what is said of it.
+        if !notes.contains(note) { notes.append(note) }
     }
 
     /// Remembers that `key` of the route that is read takes what stands in a field for a secret, or for a proof of one.

@@ -63,7 +63,7 @@ enum AddressReader {
 
     /// Why `text` is no name of a host, nil where it is one: RFC 1123 §2.1 with the underscores that many have. The dot at its end
     /// makes it absolute: no search domain is tried (RFC 1034 §3.1).
-    private static func nameFault(_ text: String) -> String? {
+    static func nameFault(_ text: String) -> String? {
         let name = text.hasSuffix(".") ? text.dropLast() : text[...]
         let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let isOfNames = name.utf8.allSatisfy { byte in
@@ -170,6 +170,9 @@ enum AddressReader {
         guard parts.count > 1, parts.allSatisfy(reads) else { return nil }
         return "several addresses are a list: write [\(parts.map { "\"\($0)\"" }.joined(separator: ", "))]"
     }
+
+    /// Whether a host is an address, without brackets.
+    static func isAddress(_ host: String) -> Bool { isIPv4(host) || isIPv6(host) }
 
     /// Four numbers up to 255 without leading zeros.
     private static func isIPv4(_ text: String) -> Bool {

@@ -137,7 +137,7 @@ struct ListenReader {
         guard context.failures == failures, !context.environment.lacksSecrets else { return nil }
         do throws(TLSFileError) {
             let tls = try ServerTLS(options)
-            files.checkLives(tls.context.lives)
+            files.tell(tls.context.loadedFiles, of: "listener \(address)")
             return tls
         } catch {
             files.report(error, node)

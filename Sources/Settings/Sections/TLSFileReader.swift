@@ -1,7 +1,6 @@
 internal import EventLoop
 internal import Glibc
 internal import Proxy
-internal import Transcoding
 
 /// Reads names of certificate files, and remembers where they stand, so that what is wrong with a file is told there.
 final class TLSFileReader {
@@ -74,26 +73,18 @@ final class TLSFileReader {
         context.report(position, error.path.isEmpty ? error.reason : "the file \(error.description)")
     }
 
-    /// Tells of files of which nothing can be used now.
-    func checkLives(_ lives: [TLSFileLife]) {
-        let now = Int64(time(nil))
-        for life in lives {
-            guard let position = positions[FileKey(role: life.role, index: life.index)] else { continue }
-            let what =
-                switch life.role {
-                case .authorities: "the last of these authorities"
-                case .revocations: "this revocation list, without which all its issuer's certificates are refused,"
-                case .pinned: "the last of the pinned certificates"
-                case .certificate, .key: "this certificate"
-                }
-            if life.notAfter < now { context.report(position, "\(what) ran out on \(Self.day(life.notAfter))") }
-            if let notBefore = life.notBefore, notBefore > now {
-                context.report(position, "\(what) holds from \(Self.day(notBefore)) on")
+    /// Tells what is to be said of files that were loaded: what nothing can be used of is a mistake, the rest a note about `subject`.
+    func tell(_ files: TLSLoadedFiles, of subject: String) {
+        for finding in files.findings(at: Int64(time(nil))) {
+            guard let position = positions[FileKey(role: finding.role, index: finding.index)] else { continue }
+            if finding.isMistake {
+                context.report(position, finding.message)
+            } else {
+                context.note(
+                    SettingsNote(
+                        severity: .warning, code: finding.code, line: position.line, column: position.column,
+                        subject: subject, message: finding.message))
             }
         }
-    }
-
-    private static func day(_ seconds: Int64) -> String {
-        Timestamp(seconds: seconds)?.description ?? "a day that no calendar has"
     }
 }

@@ -51,7 +51,7 @@ struct UpstreamReader {
         upstream.health = UpstreamHealthReader(context: context).read(section, upstream.health)
         let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
         upstream.tls = UpstreamTLSReader(context: context).read(
-            section, hasName: hasName, offersHTTP2: upstream.version == .http2)
+            section, of: member.key, hasName: hasName, offersHTTP2: upstream.version == .http2)
         UpstreamFramingReader(context: context).read(section, into: &upstream)
         section.finish()
         return upstream

@@ -7,9 +7,10 @@ struct UpstreamTLSReader {
     let context: ReadingContext
 
     /// - Parameters:
+    ///   - name: the upstream's.
     ///   - hasName: whether every address of the upstream has a name or an address to check a certificate for.
     ///   - offersHTTP2: whether the upstream is spoken to by HTTP/2.
-    func read(_ section: SectionReader, hasName: Bool, offersHTTP2: Bool) -> UpstreamTLS? {
+    func read(_ section: SectionReader, of name: String, hasName: Bool, offersHTTP2: Bool) -> UpstreamTLS? {
         guard let node = section.take("tls") else { return nil }
         let files = TLSFileReader(context)
         let failures = context.failures
@@ -32,7 +33,7 @@ struct UpstreamTLSReader {
         guard context.failures == failures, !context.environment.lacksSecrets else { return nil }
         do throws(TLSFileError) {
             let tls = try UpstreamTLS(options)
-            files.checkLives(tls.context.lives)
+            files.tell(tls.context.loadedFiles, of: "upstream \(name)")
             return tls
         } catch {
             files.report(error, node)
@@ -53,13 +54,13 @@ struct UpstreamTLSReader {
         if !options.verifies, options.verifiesName, let asksForName {
             context.report(asksForName, "\"verify_name\" is not looked at with \"verify: false\": remove one of them")
         }
-        options.indication = text(tls, "sni")
+        options.indication = host(tls, "sni")
         // A name that isn't checked is still the one that is asked for, unless there is another one for that.
         if options.indication != nil, !options.verifies || !options.verifiesName {
             let key = options.verifies ? "verify_name" : "verify"
             tls.refuse("name", "is not looked at with \"\(key): false\" beside \"sni\": remove one of them")
         }
-        options.name = text(tls, "name")
+        options.name = host(tls, "name")
         options.identity = files.identity(tls, index: 0, isNeeded: false)
         options.revocations = files.path(tls, "crl", .revocations)
         options.resumes = tls.bool("session_resumption", standard: options.resumes)
@@ -83,10 +84,21 @@ struct UpstreamTLSReader {
         }
     }
 
-    private func text(_ section: SectionReader, _ key: String) -> String? {
+    /// A host by itself, as certificates and the TLS handshake name it.
+    private func host(_ section: SectionReader, _ key: String) -> String? {
         guard let node = section.take(key), let text = context.text(node, "\"\(key)\"") else { return nil }
-        guard !text.isEmpty, text.utf8.count <= 253, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            context.report(node.position, "\"\(key)\" is a name as in app.internal")
+        let isName = key == "sni"
+        if isName, AddressReader.isAddress(text) {
+            context.report(
+                node.position,
+                "\"sni\" is a name: an address is never asked for (RFC 6066 §3); \"name\" may be one")
+            return nil
+        }
+        guard AddressReader.isAddress(text) || AddressReader.nameFault(text) == nil else {
+            context.report(
+                node.position,
+                "\"\(key)\" is \(isName ? "a name" : "a name or an address") alone, as in app.internal, without a scheme, "
+                    + "a port, a path or brackets, not \"\(text)\"")
             return nil
         }
         section.record(key, text, .line(node.position.line))
