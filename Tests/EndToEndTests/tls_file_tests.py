@@ -286,6 +286,8 @@ class CheckTests(unittest.TestCase):
             ("key: server.key", "FILE:2:.*needs \"certificate\""),
             ("certificate: server.pem, key: server.key, min_version: '1.1'", "FILE:2:.*\"min_version\" is not \"1.1\""),
             ("certificate: server.pem, key: server.key, cert: x", "FILE:2:.*no key \"cert\""),
+            ("certificate: server.pem, private_key: server.key",
+             "no key \"private_key\": (did you mean \"key\"|known are certificate, key, certificates, client_ca, client_auth, )"),
             ("certificate: for-clients.pem, key: for-clients.key", "FILE:2:53: this certificate isn't one of a server"),
         ):
             with self.subTest(tls):

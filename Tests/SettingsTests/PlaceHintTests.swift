@@ -53,6 +53,19 @@ import Testing
     }
 
     @Test(
+        "a section names the keys that it asks for under conditions, too",
+        arguments: [
+            ("framing: chunked, qqqqqqqq: 1", "spool"), ("tls: { qqqqqqqq: 1 }", "key"),
+            ("tls: { pins: [], qqqqqqqq: 1 }", "pinned_certificates"),
+        ])
+    func conditionalKeys(keys: String, known: String) {
+        let app = "upstreams: { app: { address: \"127.0.0.1:3000\", \(keys) } }\n"
+        let found = SettingsTestFile.mistakes(Self.head + app + Self.routes)
+            .filter { $0.contains("\"qqqqqqqq\": known are ") }
+        #expect(found.count == 1 && found.allSatisfy { $0.contains(", \(known)") }, "\(found)")
+    }
+
+    @Test(
         "a key of routes at the top, and one of the file or of an upstream there",
         arguments: [
             ("compress: true", "it stands in a route or under \"defaults\""),

@@ -25,6 +25,7 @@ struct ImageRuleReader {
             rule.format = context.word(node, "\"format\"", among: words).flatMap(ImageFormat.init)
             if let format = rule.format { section.record("format", format.rawValue, .line(node.position.line)) }
         }
+        section.knows("quality")
         if rule.format == .png {
             section.refuse("quality", "is for jpeg and webp: a png loses nothing")
         } else {

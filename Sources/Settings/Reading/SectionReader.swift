@@ -9,7 +9,7 @@ final class SectionReader {
     /// The keys that lead to it, for the effective values: `limits`; empty at the top of a route.
     let path: String
     private var members: [SettingsNode.Member]
-    /// The keys that the section has, in the order they were asked for.
+    /// The keys that the section has, in the order they were asked for or declared.
     private var known: [String] = []
     /// Those of them that are written.
     private var given: [String] = []
@@ -56,6 +56,13 @@ final class SectionReader {
         return nil
     }
 
+    /// Declares keys that are asked for only where something else is written, or isn't: the section has them all the same, and says so of
+    /// a key that it hasn't.
+    func knows(_ keys: String...) {
+        guard !members.isEmpty else { return }
+        for key in keys where !known.contains(key) { known.append(key) }
+    }
+
     /// Says that `key` can't be used here and why.
     func refuse(_ key: String, _ reason: @autoclosure () -> String) {
         guard let index = members.firstIndex(where: { $0.key == key }) else { return }
@@ -84,7 +91,7 @@ final class SectionReader {
         offer(key)
         // Which keys are known matters only to those that are not taken; most sections are empty.
         guard !members.isEmpty else { return nil }
-        known.append(key)
+        if !known.contains(key) { known.append(key) }
         guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
         given.append(key)
         return members.remove(at: index)

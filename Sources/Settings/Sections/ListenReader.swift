@@ -42,6 +42,7 @@ struct ListenReader {
             let name = address?.description ?? ""
             var settings = ListenerSettings()
             settings.service = service(section, name)
+            section.knows("http")
             if settings.service.versions == .all {
                 settings.versions = versions(section, name)
             } else {
@@ -123,6 +124,7 @@ struct ListenReader {
         var options = TLSServerOptions(identities: identities)
         options.takesHTTP1 = versions.contains(.http1)
         options.takesHTTP2 = versions.contains(.http2)
+        section.knows("client_ca", "client_auth")
         options.clientAuthorities = files.path(section, "client_ca", .authorities)
         let mode =
             options.clientAuthorities == nil ? nil : section.word("client_auth", standard: options.clientCertificate)

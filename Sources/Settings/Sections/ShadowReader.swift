@@ -58,6 +58,7 @@ struct ShadowReader {
         }
         guard let part = SectionReader(node, "\"shadow\"", path: "shadow", context) else { return outcome }
         let failures = context.failures
+        part.knows("upstream", "convert", "sample", "buffer", "in_flight", "timeout", "compare", "ignore")
         let target = part.take("upstream").map { self.upstream($0, part, own: upstream) }
         let convert = part.take("convert")
         if let convert { trial(convert, part, limits: limits, &outcome) }

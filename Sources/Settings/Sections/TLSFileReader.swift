@@ -41,6 +41,7 @@ final class TLSFileReader {
 
     /// `certificate` and `key`; the key may stand in the certificate's file.
     func identity(_ section: SectionReader, index: Int, isNeeded: Bool) -> TLSIdentity? {
+        section.knows("certificate", "key")
         if isNeeded, !section.remaining.contains(where: { $0.key == "certificate" }) {
             _ = section.required("certificate", example: "server.pem")
             _ = section.take("key")

@@ -7,6 +7,7 @@ struct UpstreamFramingReader {
     /// Takes `framing` and `spool` of the upstream that `section` describes.
     func read(_ section: SectionReader, into upstream: inout UpstreamSettings) {
         let failures = context.failures
+        section.knows("framing", "spool")
         section.word("framing", into: &upstream.framing)
         // A word that can't be read may be another one.
         if upstream.framing == .chunked, context.failures == failures {

@@ -65,6 +65,7 @@ struct UpstreamTLSReader {
         options.revocations = files.path(tls, "crl", .revocations)
         options.resumes = tls.bool("session_resumption", standard: options.resumes)
         files.versions(tls, &options.minimum, &options.maximum)
+        tls.knows("pins", "pinned_certificates")
         if let node = tls.take("pins") {
             let pins = (context.elements(node, "\"pins\"") ?? []).compactMap(pin)
             options.pinning = .keys(pins)
