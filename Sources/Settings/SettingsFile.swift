@@ -21,7 +21,8 @@ public struct SettingsFile: Sendable {
         let redaction = Redaction(substitutions)
         return noteFinder.all.map { note in
             var note = note
-            note.message = redaction.message(note.message, at: .init(line: note.line, column: note.column))
+            note.message = UserInfo.masked(
+                redaction.message(note.message, at: .init(line: note.line, column: note.column)))
             return note
         }
     }
@@ -37,9 +38,28 @@ public struct SettingsFile: Sendable {
     /// The values of `${env:…}` and `${file:…}` that were put in.
     private let substitutions: [EffectiveValue.Secret]
 
-    /// `value` as others may see it: what was put in by `${env:…}` and `${file:…}` stands as that again.
+    /// `value` as others may see it: what was put in by `${env:…}` and `${file:…}` stands as that again, and the userinfo of a URL as `*`.
     public func redacted(_ value: EffectiveValue) -> EffectiveValue {
-        substitutions.reduce(value) { $0.without($1) }
+        var value = substitutions.reduce(value) { $0.without($1) }
+        value.value = UserInfo.masked(value.value)
+        return value
+    }
+
+    /// A text about the route at that index as others may see it, as above: one that is none of the values in effect. What was put in
+    /// with fewer than four bytes is looked for where it is a whole word, and if it stands in the route.
+    public func redacted(text: String, ofRoute index: Int) -> String {
+        let start = noteFinder.routes[index].line
+        let next = noteFinder.routes.dropFirst(index + 1).first?.line ?? Int.max
+        let lines = effectiveOfRoutes[index].compactMap { if case .line(let line) = $0.origin { line } else { nil } }
+        let shown = substitutions.reduce(text) { text, secret in
+            let isOwn = secret.line == start || start..<max(start, next) ~= secret.line || lines.contains(secret.line)
+            guard isOwn || Redaction.isLookedForAnywhere(secret.text) else { return text }
+            // A layout doubles braces.
+            let doubled = secret.text.replacing("{", with: "{{").replacing("}", with: "}}")
+            let shown = Redaction.replace(doubled, with: secret.reference, in: text)
+            return doubled == secret.text ? shown : Redaction.replace(secret.text, with: secret.reference, in: shown)
+        }
+        return UserInfo.masked(shown)
     }
 
     /// A target of the route at that index as others may see it, as above: `/q?api_key=${env:TOKEN}`.

@@ -83,6 +83,7 @@ struct ExplainedSample {
         Explanation(
             route: route, upstream: route.upstream.map { file.settings.upstreams[$0] }, plan: plan,
             effective: file.effectiveOfRoutes[index].map(file.redacted),
+            redacted: { file.redacted(text: $0, ofRoute: index) },
             redactedTarget: { file.redacted(target: $0, ofRoute: index) }, type: type, values: values)
     }
 

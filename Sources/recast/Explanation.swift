@@ -13,6 +13,9 @@ struct Explanation {
     /// Nil where bodies are forwarded as they are.
     var plan: ConversionPlan?
     var effective: [EffectiveValue]
+    /// A text that says something of the settings as it is shown: with what stands there in the place of secrets, and without passwords
+    /// of URLs.
+    var redacted: (String) -> String
     /// A target as it is shown: with what stands in the settings in the place of secrets.
     var redactedTarget: (String) -> String
     /// The sample's Content-Type.
@@ -108,7 +111,7 @@ struct Explanation {
             parts.append(("authorize", rule.value, []))
         }
         if let rule = effective.first(where: { $0.key == "verify" }), let verification = route.verification {
-            parts.append(("verify", rule.value, verification.summary))
+            parts.append(("verify", rule.value, shown(verification.summary)))
         }
         if let shadow = route.shadow {
             let rules = effective.filter { $0.key.hasPrefix("shadow.") }.map {
@@ -119,9 +122,14 @@ struct Explanation {
             parts.append(("shadow", names.joined(separator: ", "), rules.filter { $0.key != "upstream" }))
         }
         if let rule = effective.first(where: { $0.key == "sign" }), let signing = route.signing {
-            parts.append(("sign", rule.value, signing.summary))
+            parts.append(("sign", rule.value, shown(signing.summary)))
         }
         return parts
+    }
+
+    /// What a summary says as it is shown: it is made of the settings themselves, in which secrets stand.
+    private func shown(_ summary: [(key: String, value: String)]) -> [(key: String, value: String)] {
+        summary.map { ($0.key, redacted($0.value)) }
     }
 
     // MARK: - Text
@@ -134,8 +142,10 @@ struct Explanation {
     private var openingLines: [String] {
         var lines = [
             "route \(route.name): \(match)",
-            upstream.map { "upstream \($0.name): \($0.addresses.map(\.description).joined(separator: ", "))" }
-                ?? "no upstream: a data plane forwards what goes on",
+            upstream.map { upstream in
+                let addresses = upstream.addresses.map(\.description).joined(separator: ", ")
+                return redacted("upstream \(upstream.name): \(addresses)")
+            } ?? "no upstream: a data plane forwards what goes on",
             bodyLine,
         ]
         for part in guards { lines += block("\(part.what): \(part.name)", part.lines) }
@@ -170,7 +180,7 @@ struct Explanation {
         let notes = plan?.notes() ?? []
         if !notes.isEmpty {
             lines.append("")
-            lines += notes.map { "note: \($0)" }
+            lines += notes.map { redacted("note: \($0)") }
         }
         return lines
     }
@@ -225,8 +235,9 @@ struct Explanation {
         }
         let notes = (plan?.notes() ?? []).map { note in
             object([
-                ("code", .string(note.code)), ("outcome", .string(note.outcome.rawValue)), ("what", .string(note.what)),
-                ("effect", .string(note.effect)), ("remedy", optional(note.remedy)),
+                ("code", .string(note.code)), ("outcome", .string(note.outcome.rawValue)),
+                ("what", .string(redacted(note.what))), ("effect", .string(redacted(note.effect))),
+                ("remedy", optional(note.remedy.map(redacted))),
             ])
         }
         return [

@@ -329,6 +329,43 @@ routes:
                 for secret in ("t/+ok en", "t%2F%2Bok%20en", "t%2F%2Bok+en"):
                     self.assertNotIn(secret, output)
 
+    def test_what_is_signed_shows_what_the_settings_say_in_the_place_of_secrets(self):
+        path = os.path.join(self.folder, "signed.yaml")
+        with open(path, "w") as file:
+            file.write("""version: 1
+listen: 127.0.0.1:8080
+upstreams: { app: "${env:RECAST_TEST_ADDRESS}" }
+routes:
+  - name: a
+    match: /a
+    upstream: app
+    verify: { preset: square, secret: 0123456789abcdef, public_url: "https://u:${env:RECAST_TEST_TOKEN}@h.example" }
+    sign: { preset: twilio, secret: 0123456789abcdef, public_url: "https://ada:inline-pw@up.example" }
+  - name: b
+    match: /b
+    upstream: app
+    verify:
+      header: X-S
+      signed: "${env:RECAST_TEST_TOKEN}.${env:RECAST_TEST_SHORT}.{body}"
+      prefix: "${env:RECAST_TEST_TOKEN}="
+      secret: 0123456789abcdef
+""")
+        os.environ.update({"RECAST_TEST_TOKEN": "tok}}en-777", "RECAST_TEST_SHORT": "qz", "RECAST_TEST_ADDRESS": "db7.internal:3000"})
+        for name in ("RECAST_TEST_TOKEN", "RECAST_TEST_SHORT", "RECAST_TEST_ADDRESS"):
+            self.addCleanup(os.environ.pop, name)
+        expected = {"a": ("https://*@h.example", "https://*@up.example"),
+                    "b": ("${env:RECAST_TEST_TOKEN}.${env:RECAST_TEST_SHORT}.{body}", "X-S behind ${env:RECAST_TEST_TOKEN}=")}
+        for arguments in ([], ["--json"]):
+            for route, texts in expected.items():
+                output = self.recast("explain", path, route, *arguments, data=b"a=1").output
+                for text in texts:
+                    self.assertIn(text, output)
+                for secret in ("tok}", "qz", "inline-pw", "ada", "db7"):
+                    self.assertNotIn(secret, output)
+        output = self.recast("routes", path).output
+        self.assertIn("https://*@h.example", output)
+        self.assertNotIn("inline-pw", output)
+
     def test_explain_shows_pictures_and_envelopes_and_no_secret(self):
         path = os.path.join(self.folder, "bodies.yaml")
         with open(path, "w", encoding="utf-8") as file:

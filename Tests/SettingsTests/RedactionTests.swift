@@ -155,4 +155,49 @@ import Testing
         #expect(file.notes.contains { $0.code == "dollar_literal" }, "\(file.notes)")
         #expect(file.notes.allSatisfy { !$0.description.contains("hunter") }, "\(file.notes)")
     }
+
+    @Test(
+        "the userinfo of a URL is hidden wherever settings are shown",
+        arguments: [
+            ("https://ada:inline-pw@h.example", "https://*@h.example"),
+            ("http://ada@h.example/in", "http://*@h.example/in"),
+            ("https://ada:p@w@h.example/u@v", "https://*@h.example/u@v"),
+            ("https://ada:p,w;x@h.example:8443", "https://*@h.example:8443"),
+            ("https://ada:${env:SECRET}@h.example", "https://*@h.example"),
+            ("https://${file:/run/x}:inline-pw@h.example", "https://*@h.example"),
+            ("https://h.example/@ada", "https://h.example/@ada"),
+            ("https://${file:/run/x}.example", "https://${file:/run/x}.example"),
+        ])
+    func userinfo(url: String, shown: String) throws {
+        let text = Self.file(
+            route: "verify: { preset: twilio, secret: 0123456789abcdef, public_url: \"\(url)\" }, "
+                + "headers: { request: { set: { X-Back: \"\(url)\" } } }")
+        let file = try SettingsFile.parse(text, environment: Self.environment("zq8hunter2"))
+        let values = file.effectiveOfRoutes[0].map(file.redacted)
+        #expect(values.first { $0.key == "verify.public_url" }?.value == shown)
+        #expect(values.first { $0.key.hasSuffix("X-Back") }?.value == shown)
+        #expect(file.redacted(text: "url \(url)", ofRoute: 0) == "url \(shown)")
+        let mistakes = Self.mistakes(Self.file(top: "tracing: { endpoint: \"ftp://ada:inline-pw@h.example\" }"))
+        #expect(mistakes.count == 1 && mistakes[0].contains("\"ftp://*@h.example\""), "\(mistakes)")
+    }
+
+    @Test("a text about a route has references in place of what stands in it, however short and however written")
+    func textsOfRoutes() throws {
+        for (value, signed) in [("zq8hunter2", "zq8hunter2.{body}"), ("pq", "pq.{body}"), ("p}}q", "p}}q.{body}")] {
+            let verify = """
+                verify:
+                      header: X-S
+                      signed: "${env:SECRET}.{body}"
+                      secret: 0123456789abcdef
+                """
+            let text =
+                "version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: 127.0.0.1:3000 }\nroutes:\n"
+                + "  - name: all\n    match: /a\n    upstream: app\n    \(verify)\n"
+                + "  - { name: other, match: /b, upstream: app }\n"
+            let file = try SettingsFile.parse(text, environment: Self.environment(value))
+            #expect(file.redacted(text: signed, ofRoute: 0) == "${env:SECRET}.{body}")
+            // A short one says nothing where it isn't the route's.
+            #expect(file.redacted(text: "pq.x", ofRoute: 1) == "pq.x")
+        }
+    }
 }

@@ -53,7 +53,7 @@ final class ReadingContext {
         {
             return
         }
-        let message = Redaction(substitutions, substituted).message(message, at: position)
+        let message = UserInfo.masked(Redaction(substitutions, substituted).message(message, at: position))
         let mistake = SettingsMistake(
             line: position.line, column: position.column, message: message, code: code, route: route)
         // An alias repeats a value, and with it what is wrong there.

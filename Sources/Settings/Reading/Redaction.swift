@@ -34,6 +34,9 @@ struct Redaction {
     /// Where a word stands without quotes, it may be one of the message's own.
     private static let shortestAnywhere = 8
 
+    /// Whether a text is so long that where it stands it is no other word by chance.
+    static func isLookedForAnywhere(_ text: String) -> Bool { text.utf8.count >= shortest }
+
     /// A message about the place.
     func message(_ message: String, at place: SettingsNode.Position) -> String {
         if secrets.isEmpty { return message }
@@ -107,7 +110,7 @@ struct Redaction {
     }
 
     /// Replaces a text; a short one where it is a whole word.
-    private static func replace(_ text: String, with other: String, in message: String) -> String {
+    static func replace(_ text: String, with other: String, in message: String) -> String {
         if text.isEmpty { return message }
         if text.utf8.count >= shortest { return message.replacing(text, with: other) }
         var result = ""
