@@ -46,7 +46,7 @@ struct Explanation {
     /// The fields of the head that the route writes: of the body, and by its rules, which have the last word.
     private var fields: [(name: String, value: String)] {
         let rules = route.options.headers.request
-        let ruled = values.headers.map { ($0.name, $0.value) }
+        let ruled = values.headers.map { ($0.name, redacted($0.value)) }
         return bodyFields.filter { !rules.removes($0.name, isOurs: true) } + ruled
     }
 
@@ -55,7 +55,8 @@ struct Explanation {
         answered.map { answered in
             let own = bodyFields.map { SampleRequest.Header(name: $0.name, value: $0.value) }
             let fields = isResponse ? own : answered.filter { passes($0, among: answered) }
-            return fields.filter { !route.options.headers.response.removes($0.name) } + values.responseHeaders
+            let ruled = values.responseHeaders.map { SampleRequest.Header(name: $0.name, value: redacted($0.value)) }
+            return fields.filter { !route.options.headers.response.removes($0.name) } + ruled
         }
     }
 

@@ -341,6 +341,7 @@ routes:
     upstream: app
     verify: { preset: square, secret: 0123456789abcdef, public_url: "https://u:${env:RECAST_TEST_TOKEN}@h.example" }
     sign: { preset: twilio, secret: 0123456789abcdef, public_url: "https://ada:inline-pw@up.example" }
+    headers: { request: { set: { X-Back: "https://ada:inline-pw@back.example" } } }
   - name: b
     match: /b
     upstream: app
@@ -353,7 +354,7 @@ routes:
         os.environ.update({"RECAST_TEST_TOKEN": "tok}}en-777", "RECAST_TEST_SHORT": "qz", "RECAST_TEST_ADDRESS": "db7.internal:3000"})
         for name in ("RECAST_TEST_TOKEN", "RECAST_TEST_SHORT", "RECAST_TEST_ADDRESS"):
             self.addCleanup(os.environ.pop, name)
-        expected = {"a": ("https://*@h.example", "https://*@up.example"),
+        expected = {"a": ("https://*@h.example", "https://*@up.example", "https://*@back.example"),
                     "b": ("${env:RECAST_TEST_TOKEN}.${env:RECAST_TEST_SHORT}.{body}", "X-S behind ${env:RECAST_TEST_TOKEN}=")}
         for arguments in ([], ["--json"]):
             for route, texts in expected.items():
