@@ -149,8 +149,13 @@ public struct SettingsEnvironment: Sendable {
         }
     }
 
+    /// `text` without a byte order mark in front: editors on Windows write one, which says nothing in UTF-8.
+    static func withoutMark(_ text: String) -> String {
+        text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
+    }
+
     /// `text` without the line end at its end, which editors add.
-    public static func withoutLineEnd(_ text: String) -> String {
+    static func withoutLineEnd(_ text: String) -> String {
         // CR and LF are one character.
         text.last?.isNewline == true ? String(text.dropLast()) : text
     }

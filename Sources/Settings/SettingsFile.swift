@@ -116,8 +116,7 @@ public struct SettingsFile: Sendable {
     public static func parse(
         _ text: String, environment: SettingsEnvironment
     ) throws(SettingsMistakes) -> SettingsFile {
-        // Editors on Windows put a byte order mark in front, which says nothing in UTF-8.
-        let text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
+        let text = SettingsEnvironment.withoutMark(text)
         let context = ReadingContext(text, environment: environment)
         var file: SettingsFile?
         if let root = YAMLText.read(text, context) { file = SettingsFile(root: root, context) }
@@ -250,7 +249,8 @@ public struct SettingsFile: Sendable {
         if case .line(let line)? = adminLine { adminPosition.line = line }
         noteFinder = SettingsNotes(
             settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
-            admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0), ofFiles: context.notes)
+            admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0), ofFiles: context.notes,
+            secrets: context.secretLengths)
         unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings
     }

@@ -1,7 +1,6 @@
 internal import EventLoop
 internal import Gateway
 internal import Proxy
-internal import Signatures
 internal import Transcoding
 
 /// What an operator should know of settings that are fine.
@@ -45,6 +44,8 @@ struct SettingsNotes {
     let lacksRoutes: Bool
     /// What was seen as files of certificates were loaded.
     let ofFiles: [SettingsNote]
+    /// The secrets of routes that stand in the file.
+    let secrets: [SecretLength]
 
     var all: [SettingsNote] {
         ofFiles + adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + verificationNotes + bodyNotes
@@ -130,50 +131,6 @@ struct SettingsNotes {
         return notes
     }
 
-    /// Signatures that protect less than they seem to.
-    private var verificationNotes: [SettingsNote] {
-        var notes: [SettingsNote] = []
-        let open = settings.listen.filter { settings.listener(at: $0).tls == nil && !$0.isLocal }
-        for (index, route) in settings.routes.enumerated() {
-            func note(_ code: String, _ message: String, _ hint: String) {
-                notes.append(
-                    SettingsNote(
-                        severity: .warning, code: code, line: routes[index].line, column: routes[index].column,
-                        subject: "route \(route.name)", message: message, hint: hint, route: route.name))
-            }
-            let short = (route.verification?.options.secrets ?? []).compactMap { $0.isKnown ? $0.sharedCount : nil }
-                .min()
-            if let short, short < Self.shortSecret {
-                note(
-                    "secret_short", "a secret of \(short) bytes can be guessed from one signed request",
-                    "have the sender make one of \(Self.shortSecret) bytes or more")
-            }
-            if let verification = route.verification, let replay = verification.replay,
-                let past = verification.options.scheme.tolerance.past
-            {
-                // One that comes before its time is taken from then on, until its time is over.
-                let holds = past + (verification.options.scheme.tolerance.future ?? 0)
-                if replay.time / 1_000_000 < UInt64(holds) {
-                    note(
-                        "replay_short",
-                        "a request is remembered for a shorter time than its signature holds, and can be sent again behind that",
-                        "write replay: \((holds + 999) / 1000)s or more")
-                }
-            }
-            if route.verification != nil || route.authorization != nil, let listener = open.first {
-                note(
-                    "verified_in_the_clear",
-                    "\(route.authorization == nil ? "what it verifies" : "credentials") can be read and recorded on the way to "
-                        + "\(listener), which has no TLS",
-                    "give the listener tls, or listen on 127.0.0.1 behind what ends TLS")
-            }
-        }
-        return notes
-    }
-
-    /// Bytes below which an HMAC's key is short: 16.
-    private static let shortSecret = 16
-
     /// What the outputs of a route's conversions can't carry.
     private func conversionNotes(_ index: Int) -> [SettingsNote] {
         let route = settings.routes[index]
@@ -207,7 +164,7 @@ struct SettingsNotes {
 
 extension ListenAddress {
     /// Whether only this host reaches it, or the service manager decides.
-    fileprivate var isLocal: Bool {
+    var isLocal: Bool {
         switch self {
         case .tcp(let host, _): host.hasPrefix("127.") || host == "::1"
         case .unix, .systemd: true

@@ -56,6 +56,9 @@ package enum EndpointChallenge: Hashable, Sendable {
     /// Whether it comes as a HEAD, whose answer says that there is something.
     package var isHead: Bool { self == .intercom || self == .mandrill }
 
+    /// The method of one without content, which a route must take; nil: it comes as deliveries do.
+    package var method: String? { isQuery ? "GET" : isHead ? "HEAD" : nil }
+
     /// Whether it needs a token that the settings name (`verify_token`).
     package var hasToken: Bool { self == .meta }
 

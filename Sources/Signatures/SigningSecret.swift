@@ -46,8 +46,15 @@ package struct SigningSecret: Sendable, CustomStringConvertible {
     ///
     /// - Parameter written: how the settings say that it is written; nil: as the scheme's secrets are.
     package init(_ text: String, for scheme: SignatureScheme, as written: Writing?) throws(Fault) {
+        let text = SecretText.alone(text)
         guard written == nil, let look = Self.look(of: text) else {
-            try self.init(text, as: written ?? scheme.secretWriting)
+            let writing = written ?? scheme.secretWriting
+            // Keys have their own ends.
+            if written != .text, writing != .pem, SecretText.hasBlankEnd(text) {
+                let other = writing == .text ? "; where it is the secret's own, say so by the encoding text" : ""
+                throw Fault(reason: "\(SecretText.blankEnd): remove that\(other)")
+            }
+            try self.init(text, as: writing)
             return
         }
         guard scheme.takesKeys else {

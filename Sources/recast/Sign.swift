@@ -15,7 +15,7 @@ struct SignedRequestOptions: ParsableArguments {
     )
     var secret: String?
 
-    @Option(help: "A file whose text is the secret; a line end behind it isn't.")
+    @Option(help: "A file whose text is the secret; line ends behind it and a byte order mark aren't.")
     var secretFile: String?
 
     @Option(
@@ -85,8 +85,7 @@ struct SignedRequestOptions: ParsableArguments {
             do throws(SettingsEnvironment.FileFault) {
                 // Standard input has the body.
                 let isStandardInput = path == SettingsEnvironment.standardInput
-                text = SettingsEnvironment.withoutLineEnd(
-                    try SettingsEnvironment.readText(isStandardInput ? "./\(path)" : path))
+                text = try SettingsEnvironment.readText(isStandardInput ? "./\(path)" : path)
             } catch {
                 throw CommandFault(CommandFault.unavailable, "recast \(command): \(error.reason)")
             }

@@ -25,6 +25,8 @@ class AuthorizeTests(ProxyTestCase):
   - {{ name: key, match: /key, upstream: app, authorize: [{{ header: X-Api-Key, keys: [k1, k2] }}] }}
   - {{ name: any, match: /any, upstream: app, request: form -> json,
       authorize: [{{ bearer: token }}, {{ basic: {{ ada: pw }} }}, {{ header: X-Api-Key, keys: k }}] }}
+  - {{ name: hashed, match: /hashed, upstream: app, authorize: [{{ bearer: "{{SHA256}}{DIGEST.hexdigest()}" }},
+      {{ header: X-Api-Key, keys: ["{{SHA256}}{base64.b64encode(DIGEST.digest()).decode()}"] }}] }}
   - {{ name: open, match: /open, upstream: app }}
 """
 
@@ -69,6 +71,16 @@ class AuthorizeTests(ProxyTestCase):
         self.assert_refused(self.get("/key"), "missing", challenge)
         for fields in (("X-Api-Key: k3",), ("X-Api-Key: K1",), ("X-Api-Key:",), ("X-Api-Key: k1", "X-Api-Key: k1"), ("X-Api-Key: k1, k2",)):
             self.assert_refused(self.get("/key", *fields), "refused", challenge)
+
+    def test_tokens_and_keys_stand_as_their_digests_too(self):
+        secret = "pass:w\u00f6rd"
+        for field in (f"Authorization: Bearer {secret}", f"X-Api-Key: {secret}"):
+            self.assert_in("/hashed", field)
+        for given in ("{SHA256}" + DIGEST.hexdigest(), DIGEST.hexdigest()):
+            for field in (f"Authorization: Bearer {given}", f"X-Api-Key: {given}"):
+                response = self.get("/hashed", field)
+                self.assert_problem(response, 401, "authorization_refused")
+        self.assertEqual(self.upstream.requests, [])
 
     def test_any_of_them_lets_a_request_in_before_its_body_is_looked_at(self):
         for credentials in ("Authorization: Bearer token", basic("ada", "pw"), "X-Api-Key: k"):

@@ -392,6 +392,11 @@ class SettingsTests(unittest.TestCase):
         ("authorize: [{ bearer: \"\" }]", "is empty"),
         ("authorize: [{ basic: { \"a:b\": c } }]", "has no colon"),
         ("authorize: [{ basic: { a: \"{SHA256}abc\" } }]", "64 digits of hex"),
+        ("authorize: [{ bearer: \"{SHA256}abc\" }]", "64 digits of hex"),
+        ("authorize: [{ header: X-Key, keys: [\"{SSHA}abc\"] }]", "isn't read"),
+        ("authorize: [{ basic: { user: ada, password: hunter2hunter2 } }]", "two users"),
+        ("verify: { preset: github, secret: \"  padded-secret-0123456 \" }", "white space"),
+        ("verify: { preset: meta, secret: s, verify_token: \"t \" }", "white space"),
         ("authorize: [{ header: X Key, keys: [k] }]", "is the name of a field"),
         ("authorize: [{ header: X-Key }]", "has one of"),
         ("authorize: [{ bearer: a, basic: { b: c } }]", "has one of"),
@@ -411,6 +416,29 @@ class SettingsTests(unittest.TestCase):
                     result = subprocess.run([RECAST, "check", path], capture_output=True, text=True)
                     self.assertNotEqual(result.returncode, 0)
                     self.assertIn(expected, result.stdout + result.stderr)
+
+    def test_the_commands_take_the_secret_of_a_file_as_the_settings_do(self):
+        def run(*arguments, **environment):
+            return subprocess.run([RECAST, *arguments], input=b"a=1", capture_output=True, env={**os.environ, **environment})
+        expected = run("sign", "github", "--secret", "a-long-enough-secret").stdout.decode().strip()
+        self.assertIn("sha256=", expected)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "secret")
+            for text in ("{}", "{}\n", "{}\r\n", "{}\n\n", "{}\r\n\r\n", "\ufeff{}", "\ufeff{}\n\n"):
+                with open(path, "wb") as file:
+                    file.write(text.format("a-long-enough-secret").encode())
+                with self.subTest(text):
+                    self.assertEqual(run("sign", "github", "--secret-file", path).stdout.decode().strip(), expected)
+                    result = run("verify", "github", "--secret-file", path, "-H", expected)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+            for text in (" {}", "{} ", "{} \n", "\n{}", "{}\t\n"):
+                with open(path, "wb") as file:
+                    file.write(text.format("a-long-enough-secret").encode())
+                with self.subTest(text):
+                    for command in (("sign",), ("verify", "-H", expected)):
+                        result = run(*command, "github", "--secret-file", path)
+                        self.assertEqual(result.returncode, 64, result.stderr)
+                        self.assertIn(b"white space", result.stderr)
 
     def test_check_warns_and_explain_says_what_is_signed_and_nothing_secret(self):
         with tempfile.TemporaryDirectory() as folder:

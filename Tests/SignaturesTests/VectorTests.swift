@@ -142,7 +142,8 @@ struct VectorTests {
                 #expect(error.reason.contains("by the encoding text") && !error.reason.contains(text))
             }
             // Whoever writes it has decided.
-            #expect(try SigningSecret(text, for: scheme, as: .text).sharedCount == text.utf8.count)
+            let count = SecretText.alone(text).utf8.count
+            #expect(try SigningSecret(text, for: scheme, as: .text).sharedCount == count)
         }
         let names = Set(SenderPresets.all.filter(\.takesKeys).map(\.name))
         #expect(
@@ -177,6 +178,50 @@ struct VectorTests {
         ] {
             #expect(try SigningSecret(text, for: scheme, as: nil).sharedCount == text.utf8.count)
         }
+    }
+
+    @Test(
+        "what editors put around a secret is none of it",
+        arguments: [
+            "\u{FEFF}a secret", "a secret\n", "a secret\r\n", "a secret\n\n", "a secret\r\n\n\r",
+            "\u{FEFF}a secret\n\n",
+        ])
+    func marksAndLineEnds(text: String) throws {
+        let scheme = try #require(SenderPresets.find("github"))
+        for writing in [nil, SigningSecret.Writing.text] {
+            guard case .shared(let bytes) = try SigningSecret(text, for: scheme, as: writing).material else {
+                Issue.record("no shared secret")
+                continue
+            }
+            #expect(bytes == Array("a secret".utf8))
+        }
+    }
+
+    @Test(
+        "white space at the ends of a secret is refused, unless it is said to be the secret's own",
+        arguments: [
+            " geheim", "geheim ", "\tgeheim", "geheim\t\n", "\ngeheim", "geheim\n \n", "\u{A0}geheim",
+            "geheim\u{200B}", "geheim\u{FEFF}", "\u{FEFF}\u{FEFF}geheim", "geheim\0", "geheim\u{2028}",
+        ])
+    func blankEnds(text: String) throws {
+        for scheme in SenderPresets.all where scheme.secretWriting == .text {
+            do throws(SigningSecret.Fault) {
+                _ = try SigningSecret(text, for: scheme, as: nil)
+                Issue.record("it was taken by \(scheme.name)")
+            } catch {
+                #expect(error.reason.contains("white space") && !error.reason.contains("geheim"))
+            }
+            let secret = try SigningSecret(text, for: scheme, as: .text)
+            #expect(secret.sharedCount == SecretText.alone(text).utf8.count)
+        }
+        let hex = try #require(SenderPresets.find("github"))
+        do throws(SigningSecret.Fault) {
+            _ = try SigningSecret(" 00ff", for: hex, as: .hex)
+            Issue.record("it was taken")
+        } catch {
+            #expect(error.reason == "\(SecretText.blankEnd): remove that")
+        }
+        #expect(throws: SigningSecret.Fault.self) { try SigningSecret("\n\r\n", for: hex, as: nil) }
     }
 
     @Test("a public key signs nothing by RFC 9421 either")

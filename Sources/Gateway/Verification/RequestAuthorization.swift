@@ -27,9 +27,10 @@ public final class RequestAuthorization: Sendable {
 
     package struct User: Sendable {
         package let name: String
-        /// Of the name, and of the password.
+        /// SHA-256 of the name.
         fileprivate let nameDigest: [UInt8]
-        fileprivate let password: [UInt8]
+        /// SHA-256 of the password: 32 bytes.
+        package let password: [UInt8]
 
         /// - Parameter password: its SHA-256.
         package init(name: String, password: [UInt8]) {

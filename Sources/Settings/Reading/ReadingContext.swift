@@ -23,6 +23,8 @@ final class ReadingContext {
     let environment: SettingsEnvironment
     /// The fields of requests that are credentials or signatures, in lower case, each with what in a route says so.
     private(set) var credentialFields: [String: (user: String, position: SettingsNode.Position)] = [:]
+    /// The secrets that stand in the file as themselves, by what may be guessed of them: their lengths.
+    private(set) var secretLengths: [SecretLength] = []
     /// Hears which options are asked for, where they are to be listed.
     var catalog: OptionCatalog?
     private let text: String
@@ -73,6 +75,13 @@ final class ReadingContext {
         guard credentialFields[field.lowercased()] == nil else { return }
         let user = "\"\(key)\"" + (route.map { " of the route \"\($0)\"" } ?? "")
         credentialFields[field.lowercased()] = (user, position)
+    }
+
+    /// Remembers how long a secret is that stands in `node`, unless what it holds isn't here.
+    func noteSecret(_ what: String, bytes: Int, isSigned: Bool = false, _ node: SettingsNode) {
+        guard !isUnresolved(node) else { return }
+        secretLengths.append(
+            SecretLength(what: what, bytes: bytes, isSigned: isSigned, route: route, position: node.position))
     }
 
     func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
@@ -264,11 +273,12 @@ extension ReadingContext {
         return placeholder(of: reference)
     }
 
-    /// The file's text, without its last line end.
+    /// The file's text, without a byte order mark and its last line end.
     private func file(_ path: String, _ node: SettingsNode, _ offset: Int) -> String? {
         if environment.lacksSecrets { return placeholder("file:\(path)", node) }
         do {
-            return SettingsEnvironment.withoutLineEnd(try environment.file(path))
+            let text = try environment.file(path)
+            return SettingsEnvironment.withoutLineEnd(SettingsEnvironment.withoutMark(text))
         } catch {
             report(position(in: node, offset: offset), error.reason)
             return nil

@@ -69,29 +69,46 @@ struct AuthorizeReader {
         }
     }
 
+    /// The digests of tokens or keys.
     private func keys(_ node: SettingsNode, _ what: String) -> [[UInt8]]? {
-        guard let elements = context.elements(node, what) else { return nil }
-        return elements.compactMap { element in
-            guard let text = secret(element, what) else { return nil }
-            guard text.first != " ", text.last != " " else {
-                context.report(
-                    element.position,
-                    "\(what) begins or ends with a space, which no value of a field does (RFC 9110 section 5.5)")
-                return nil
-            }
-            return RequestAuthorization.digest(Array(text.utf8))
-        }
+        context.elements(node, what)?.compactMap { digest($0, what, isField: true) }
     }
 
-    /// A text that is no empty one; a file's last line end is none of it.
-    private func secret(_ node: SettingsNode, _ what: String) -> String? {
-        guard var text = context.text(node, what) else { return nil }
-        if text.hasSuffix("\n") { text.removeLast() }
+    /// The digest of a secret, which is written as it is, or as `{SHA256}` and its digest.
+    ///
+    /// - Parameter isField: whether it is the value of a field, which has no blanks at its ends; a password may have some.
+    private func digest(_ node: SettingsNode, _ what: String, isField: Bool = false) -> [UInt8]? {
+        guard let written = context.text(node, what) else { return nil }
+        let text = SecretText.alone(written)
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             context.report(node.position, "\(what) \(text.isEmpty ? "is empty" : "has a control character")")
             return nil
         }
-        return text
+        guard !SecretText.hasBlankEnd(text) else {
+            let reason =
+                isField
+                ? "begins or ends with white space, which no value of a field does (RFC 9110 section 5.5)"
+                : "\(SecretText.blankEnd): remove that; where it is the password's own, write {SHA256} and its digest"
+            context.report(node.position, "\(what) \(reason)")
+            return nil
+        }
+        let plain = RequestAuthorization.digest(Array(text.utf8))
+        // What a placeholder stands for isn't known.
+        if context.isUnresolved(node) { return plain }
+        switch HashedSecret(text) {
+        case .plain:
+            context.noteSecret(what, bytes: text.utf8.count, node)
+            return plain
+        case .digest(let digest): return digest
+        case .malformed:
+            context.report(node.position, "\(what) is {SHA256} and 64 digits of hex, or the base64 of 32 bytes")
+        case .foreign(let form):
+            context.report(
+                node.position,
+                "\(what) is a hash of the form \(form), which isn't read: write the secret itself, or {SHA256} and its "
+                    + "SHA-256 in hex or base64; a secret that only looks so is written in the latter way")
+        }
+        return nil
     }
 
     private func users(_ node: SettingsNode) -> [RequestAuthorization.User]? {
@@ -99,26 +116,78 @@ struct AuthorizeReader {
             context.report(node.position, "\"basic\" is a mapping of users to passwords, as { ada: \"${env:ADA}\" }")
             return nil
         }
+        func named(_ names: [String]) -> SettingsNode.Member? {
+            members.first { member in names.contains(member.key.lowercased().filter { $0 != "_" && $0 != "-" }) }
+        }
+        // As other programs write one user: here that would be two, and the user's name a password.
+        if let user = named(["user", "username", "userid", "name", "login", "id"]),
+            let password = named(["password", "passwd", "pass", "pwd", "passphrase", "secret"])
+        {
+            context.report(
+                user.position,
+                "\"basic\" is a mapping of users to passwords, so that these are two users, \"\(user.key)\" and "
+                    + "\"\(password.key)\": write the user's name in front of the password, "
+                    + "as basic: { ada: \"${env:ADA}\" }")
+            return nil
+        }
         return members.compactMap { member in
-            let what = "the password of \"\(member.key)\""
             guard !member.key.isEmpty, !member.key.contains(":") else {
                 context.report(member.position, "a user's name is not empty and has no colon")
                 return nil
             }
-            guard let text = secret(member.value, what) else { return nil }
-            guard text.hasPrefix("{SHA256}") else {
-                return .init(name: member.key, password: RequestAuthorization.digest(Array(text.utf8)))
-            }
-            let written = Array(text.utf8.dropFirst(8))
-            let digest =
-                written.count == 64
-                ? BinaryEncoding.hex.decode(written.span) : BinaryEncoding.base64.decode(written.span)
-            guard let digest, digest.count == 32 else {
-                context.report(
-                    member.value.position, "\(what) is {SHA256} and 64 digits of hex, or the base64 of 32 bytes")
-                return nil
-            }
-            return .init(name: member.key, password: digest)
+            let password = digest(member.value, "the password of \"\(member.key)\"")
+            return password.map { .init(name: member.key, password: $0) }
         }
     }
+}
+
+/// How a secret of `authorize` is written: as it is, or hashed.
+private enum HashedSecret {
+    case plain
+    /// SHA-256 of it: 32 bytes.
+    case digest([UInt8])
+    /// `{SHA256}`, and no digest behind it.
+    case malformed
+    /// As other programs hash passwords, by the mark in front of it: `{SSHA}` (RFC 2307), `$2y$` (crypt).
+    case foreign(String)
+
+    init(_ text: String) {
+        if text.hasPrefix("{"), let end = text.firstIndex(of: "}") {
+            let scheme = text[text.index(after: text.startIndex)..<end].lowercased()
+            let rest = Array(text[end...].utf8.dropFirst())
+            guard scheme != "sha256" else {
+                let digest =
+                    rest.count == 64 ? BinaryEncoding.hex.decode(rest.span) : BinaryEncoding.base64.decode(rest.span)
+                self = if let digest, digest.count == 32 { .digest(digest) } else { .malformed }
+                return
+            }
+            // Their lengths and how they are written stand behind the names: {SSHA512.b64}, {PBKDF2-SHA256}.
+            let name = scheme.prefix { $0 != "." }.filter { $0.isLetter && $0.isASCII }
+            self = Self.schemes.contains(name) ? .foreign("{\(scheme.uppercased())}") : .plain
+            return
+        }
+        self = .plain
+        guard text.hasPrefix("$"), text.utf8.count >= Self.shortestCrypt else { return }
+        let id = text.dropFirst().prefix { $0 != "$" }
+        if text.dropFirst(1 + id.count).hasPrefix("$"), Self.identifiers.contains(id.lowercased()) {
+            self = .foreign("$\(id)$")
+        }
+    }
+
+    /// Letters of the names of schemes, as LDAP servers, Dovecot and htpasswd write them.
+    private static let schemes: Set<String> = [
+        "sha", "ssha", "md", "smd", "crypt", "shacrypt", "mdcrypt", "descrypt", "blfcrypt", "bcrypt", "argon", "argoni",
+        "argonid", "pbkdf", "pbkdfsha", "scrypt", "scramsha", "crammd", "digestmd", "plainmd", "ldapmd", "lanman",
+        "ntlm", "plain", "cleartext",
+    ]
+
+    /// What stands between the first dollars of crypt(3) and its like.
+    private static let identifiers: Set<String> = [
+        "1", "2", "2a", "2b", "2x", "2y", "3", "5", "6", "7", "y", "gy", "sm3", "md5", "sha1", "apr1", "argon2i",
+        "argon2d", "argon2id", "scrypt", "pbkdf2", "pbkdf2-sha1", "pbkdf2-sha256", "pbkdf2-sha512", "bcrypt-sha256",
+        "p", "h", "s",
+    ]
+
+    /// Bytes of the shortest text that crypt(3) writes with a mark: 20, below which such a text is a password with dollars.
+    private static let shortestCrypt = 20
 }

@@ -335,14 +335,17 @@ struct VerifyReader {
             return secret
         }
         do throws(SigningSecret.Fault) {
-            // A file's last line end is none of the secret's.
-            var secret = try SigningSecret(
-                text.hasSuffix("\n") ? String(text.dropLast()) : text, for: scheme, as: writing)
+            var secret = try SigningSecret(text, for: scheme, as: writing)
             guard isOurs || fits(secret, scheme) else {
                 context.report(value.position, "\(secret) is nothing that \(scheme.name) signs with")
                 return nil
             }
             secret.keyID = keyID
+            if let count = secret.sharedCount {
+                let isToken = scheme.methods.contains { $0.algorithm == .equal }
+                let what = isOurs ? "the secret of \"sign\"" : "a secret"
+                context.noteSecret(what, bytes: count, isSigned: !isToken, value)
+            }
             return secret
         } catch {
             context.report(value.position, "the secret \(error.reason)")
@@ -485,8 +488,13 @@ struct VerifyReader {
             return nil
         }
         guard let text = context.text(node, "\"verify_token\"") else { return nil }
-        let token = text.hasSuffix("\n") ? String(text.dropLast()) : text
-        if token.isEmpty { context.report(node.position, "\"verify_token\" is empty") }
+        let token = SecretText.alone(text)
+        if token.isEmpty {
+            context.report(node.position, "\"verify_token\" is empty")
+        } else if SecretText.hasBlankEnd(token) {
+            context.report(node.position, "\"verify_token\" \(SecretText.blankEnd): remove that")
+        }
+        context.noteSecret("\"verify_token\"", bytes: token.utf8.count, node)
         return Array(token.utf8)
     }
 
