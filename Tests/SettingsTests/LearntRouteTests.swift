@@ -42,7 +42,8 @@ import Transcoding
             (["a=+49"], []),
             (["a=1234567890123456"], ["a: integer"]),
             (["a=12345678901234567"], []),
-            (["a=%7B%22b%22:1%7D"], ["a: json"]),
+            (["a=%7B%22b%22:1%7D&b=x"], ["a: json"]),
+            (["a=%7B%22b%22:1%7D", "b=x"], ["a: json"]),
             (["a=%7B%22b%22:1"], []),
             (["a=1&a=2"], ["a: array", "\"a[*]\": integer"]),
             (["a=x", "a=x&a=y"], ["a: array"]),
@@ -56,6 +57,40 @@ import Transcoding
         ])
     func types(_ bodies: [String], _ expected: [String]) {
         #expect(Self.rules(bodies) == expected)
+    }
+
+    @Test(
+        "a form's one field that holds an object or an array is the document",
+        arguments: ["payload={\"a\":1}", "mandrill_events=[{\"a\":1}]", "a[b]={\"a\":[]}", "m={}"])
+    func documents(body: String) throws {
+        let name = String(body.prefix { $0 != "=" }.replacing("[", with: ".").replacing("]", with: ""))
+        let learnt = try LearntRoute(from: Self.forms([body, body]))
+        #expect(
+            learnt.definition
+                == "request:\n  decode:\n    as: form\n    document: \(name)\n  encode:\n    as: json\n")
+        let rule = try #require(try Self.plan(learnt).document)
+        #expect(rule.path.description == name && rule.rest == .reject)
+        // It says nothing to what has no objects.
+        #expect(try !LearntRoute(from: Self.forms([body]), to: .form).definition.contains("document"))
+    }
+
+    @Test("a field with an object beside others is a value, and a comment says how it would be the document")
+    func documentsBesideOthers() throws {
+        let body = "formID=231&pretty=x&rawRequest={\"q\":{\"first\":\"Ann\"}}"
+        let learnt = try LearntRoute(from: Self.forms([body]))
+        #expect(learnt.definition.contains("rawRequest: json\n"))
+        #expect(learnt.definition.hasSuffix("in decode document: rawRequest and rest: merge, without its type\n"))
+        #expect(try Self.plan(learnt).document == nil)
+        for other in [
+            "x=1&a={\"x\":2}", "x=1&a=[1]", "a={}&b={}", "a={}&a={}&x=1", "a=1&b=2", "\"x=1&a%20b={}",
+        ] {
+            let found = try LearntRoute(from: Self.forms([other])).definition
+            #expect(!found.contains("document"), "\(other): \(found)")
+        }
+        // One body without the field, and one in JSON.
+        #expect(try !LearntRoute(from: Self.forms(["a={}", "b=1"])).definition.contains("document"))
+        let json = LearntRoute.Sample(type: "application/json", body: Array("{\"a\":{}}".utf8))
+        #expect(try !LearntRoute(from: Self.forms(["a={}"]) + [json]).definition.contains("document"))
     }
 
     @Test func encodingsAndFilesAreThoseThatCame() throws {

@@ -51,6 +51,9 @@ struct FieldShapes {
 
     mutating func beginBody() { body += 1 }
 
+    /// Bodies that were taken.
+    var bodies: Int { body }
+
     /// Takes one name as it was written.
     mutating func note(name: [UInt8]) {
         if name.contains(UInt8(ascii: "[")) { hasBrackets = true }

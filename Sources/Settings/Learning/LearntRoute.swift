@@ -91,6 +91,17 @@ public struct LearntRoute: Sendable {
             proposal.rules = output.hasObjects ? Self.rules(shapes) : []
             _ = proposal.settle(for: readable.map(\.sample))
         }
+        if output.hasObjects, encodings.allSatisfy(\.isFlat), let field = Self.document(shapes) {
+            // Where there are others, it may be a value as well as the document: that is said, and left to who reads it.
+            let isAlone = shapes.shapes.count == 1
+            var other = Proposal(encodings: encodings, output: output, nesting: reading.nesting)
+            var rule = DocumentRule(field)
+            rule.rest = isAlone ? .reject : .merge
+            other.document = rule
+            if other.settle(for: readable.map(\.sample)) {
+                if isAlone { proposal = other } else { proposal.alternative = rule }
+            }
+        }
         definition = proposal.text
         fields = shapes.shapes.map { shape in
             let type = proposal.rules.last { $0.path == shape.path || $0.path == shape.elementPath }?.type
@@ -184,6 +195,20 @@ public struct LearntRoute: Sendable {
         return rules
     }
 
+    /// The field of each body that holds a JSON text, an object or an array, where there is one such field, with a plain name; nil: none,
+    /// or several.
+    private static func document(_ shapes: FieldShapes) -> FieldPath? {
+        let found = shapes.shapes.filter { $0.isJSON && !$0.isFile }
+        guard let shape = found.first, found.count == 1, !shape.repeats, !shape.hasEmpty, shape.bodies == shapes.bodies,
+            !shape.path.segments.contains(.any)
+        else { return nil }
+        let isPlain = shape.path.description.utf8.allSatisfy { byte in
+            byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")
+                || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") || "_-.".utf8.contains(byte)
+        }
+        return isPlain ? shape.path : nil
+    }
+
     /// Whether the shape is that of the elements of another one, which has told their type.
     private static func isOne(of shape: FieldShapes.Shape, in known: [FieldPath: FieldShapes.Shape]) -> Bool {
         shape.path.segments.last == .any && known[FieldPath(shape.path.segments.dropLast())] != nil
@@ -211,6 +236,10 @@ private struct Proposal {
     var output: BodyEncoding
     var nesting: NestingStyle
     var rules: [TypeRule] = []
+    /// The field whose JSON text is the document; nil: the body is.
+    var document: DocumentRule?
+    /// One that could be the document as well, which is said in a comment.
+    var alternative: DocumentRule?
 
     /// Takes rules away until each body converts; false where bodies don't without any.
     mutating func settle(for samples: [LearntRoute.Sample]) -> Bool {
@@ -254,6 +283,7 @@ private struct Proposal {
     private var plan: ConversionPlan {
         var plan = ConversionPlan(inputs: encodings.count == 1 ? encodings : BodyEncoding.structured, output: output)
         plan.fieldDecoding.nesting = nesting
+        plan.document = document
         if !output.hasFiles { plan.fieldEncoding.files = .base64 }
         plan.types = rules
         return plan
@@ -267,6 +297,10 @@ private struct Proposal {
         func word(_ text: String) -> SettingsNode.Content { .scalar(text, isPlain: true) }
         var decode = [member("as", word(encodings.count == 1 ? encodings[0].rawValue : "auto"))]
         if nesting != .brackets { decode.append(member("nesting", word(nesting.rawValue))) }
+        if let document {
+            let name = document.path.description
+            decode.append(member("document", .scalar(name, isPlain: name.lowercased() != "null")))
+        }
         var encode = [member("as", word(output.rawValue))]
         if encodings.contains(.multipart), !output.hasFiles { encode.append(member("files", word("base64"))) }
         var request = [member("decode", .mapping(decode))]
@@ -277,6 +311,14 @@ private struct Proposal {
         request.append(member("encode", .mapping(encode)))
         var writer = YAMLWriter()
         writer.write([member("request", .mapping(request))], indent: 0)
-        return writer.text
+        return writer.text + (comment ?? "")
+    }
+
+    /// What else the definition could say, as a line of YAML that says nothing.
+    private var comment: String? {
+        guard let alternative else { return nil }
+        let name = alternative.path.description
+        return "  # \(name) as the body, with the others behind its members: in decode document: \(name) and "
+            + "rest: \(alternative.rest.rawValue), without its type\n"
     }
 }
