@@ -67,6 +67,7 @@ class ConsoleMaskTests(ConsoleTestCase):
         files:
           token: { from: base64, name: upload, filename: x.bin }
           "list.password[*]": { from: base64, name: "pic{index}", filename: y.bin }
+  - { name: path, match: "/path/{token}/{id}", upstream: app, rewrite: { path: "/to/${path.id}/${path.token}" } }
   - { name: text, match: /text, upstream: app, request: "json -> text(field: password)" }
   - { name: whole, match: /whole, upstream: app, request: "text(field: password) -> json" }
   - { name: answer, match: /answer, upstream: app, response: "json -> text(field: password)" }
@@ -159,6 +160,11 @@ class ConsoleMaskTests(ConsoleTestCase):
                 with self.subTest(body=body, target=target):
                     shown = self.hidden(secret, target, body.encode(), XML)
                     self.assertIn("***", shown["client"]["request"]["body"]["text"])
+
+    def test_a_variable_of_the_path_that_gives_access_by_its_name_is_not_shown(self):
+        shown = self.hidden("s3cr3t-value", "/path/s3cr3t-value/id-77", None, None, "GET")
+        self.assertIn("***", json.dumps(shown["client"]["request"]))
+        self.assertIn("id-77", json.dumps(shown["client"]["request"]))
 
     def test_what_the_access_log_redacts_is_not_shown(self):
         secret = "qw3rt"

@@ -236,6 +236,7 @@ class CombinedLineTests(ProxyTestCase):
     routes = """
   - { name: some, match: /some, upstream: app }
   - { name: posts, match: { path: /posts, method: POST }, upstream: app }
+  - { name: hooks, match: "/hooks/{id}/{hook_token}/*", upstream: app }
   - { name: users, match: /users, upstream: app, authorize: [{ basic: { ada: pw, 'b"b x': pw } }, { bearer: token }] }
 """
     access_log = "{ to: stdout, format: combined }"
@@ -250,6 +251,11 @@ class CombinedLineTests(ProxyTestCase):
                 return lines
             self.assertLess(time.monotonic(), deadline)
             select_nothing()
+
+    def test_a_variable_that_gives_access_by_its_name_is_not_shown(self):
+        self.send("GET", "/hooks/7/s3cr3t-value/a;b=1?c=2")
+        self.assertIn('"GET /hooks/7/*/a;b=*?c=* HTTP/1.1"', self.lines(1, "/hooks")[0])
+        self.assertEqual(self.upstream.one().target, "/hooks/7/s3cr3t-value/a;b=1?c=2")
 
     def test_the_user_is_who_was_let_in(self):
         def basic(text):

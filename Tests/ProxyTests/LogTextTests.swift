@@ -44,6 +44,29 @@ import Testing
         return output.span.lossyString()
     }
 
+    @Test("values in a path that give access are a star each, whatever stands around them")
+    func secretsInPaths() {
+        func shown(_ path: String, _ secrets: [Range<Int>]) -> String {
+            var output = OutputBuffer()
+            output.append(path: Array(path.utf8).span, hiding: secrets, .redact)
+            return output.span.lossyString()
+        }
+        #expect(shown("/in/s3cret", [4..<10]) == "/in/*")
+        #expect(shown("/in/s3cret/b;c=1/t0ken", [4..<10, 17..<22]) == "/in/*/b;c=*/*")
+        #expect(shown("/in/s3;x=1/b", [4..<10]) == "/in/*/b")
+        #expect(shown("/in/b;c=1", []) == "/in/b;c=*")
+        // What isn't there hides nothing.
+        #expect(shown("/in", [3..<3]) == "/in")
+        #expect(shown("/in", [4..<9]) == "/in")
+        let hide = { (values: [String], target: String) in
+            let bytes = PathParameters.hide(values.map { Array($0.utf8) }, in: Array(target.utf8))
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        #expect(hide(["s3cret"], "/up/s3cret/b?x=s3cret") == "/up/*/b?x=s3cret")
+        #expect(hide(["s3cret"], "/up/v-s3cret") == "/up/*")
+        #expect(hide(["up"], "/up/upper") == "/*/upper")
+    }
+
     private func shown(reference: String, _ rule: LoggedQuery = .redact) -> String {
         var output = OutputBuffer()
         output.append(reference: Array(reference.utf8).span, rule)

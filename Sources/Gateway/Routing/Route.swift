@@ -57,6 +57,9 @@ public final class Route: Sendable {
     let rewritesToRest: Bool
     /// Whether anything that the route does takes a variable of its path.
     package let readsPath: Bool
+    /// The places among the path's variables of those that give access by their names (`SecretName`), in ascending order; empty: there
+    /// are none, which is all that most routes ask.
+    package let secretVariables: [Int]
     /// Takes those fields of a head away that `signing` makes anew, or that its scheme reads in their place.
     package let signatureEditor: HeaderEditor?
     /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
@@ -110,6 +113,9 @@ public final class Route: Sendable {
             && rewrite?.path.prefix(2) == [.literal("/"), .variable(match.path.variables.count - 1)]
         readsPath = Self.readsPath(
             request, responses, [options.headers.request, options.headers.response], rewrite, options.rateLimit)
+        secretVariables = match.path.variables.indices.filter { index in
+            match.path.variables[index].map(SecretName.isHeld) == true
+        }
         limitsRate = options.rateLimit != nil
         tellsRate = options.rateLimit?.tells == true
         var rules = options.headers

@@ -99,6 +99,8 @@ final class ExchangeTap {
     @safe @exclusivity(unchecked) private(set) var endpoint: Endpoint?
     @safe @exclusivity(unchecked) private(set) var requestID: [UInt8] = []
     @safe @exclusivity(unchecked) private(set) var facts = Facts()
+    /// Values of variables of the path that give access by their names.
+    @safe @exclusivity(unchecked) private(set) var pathSecrets: [[UInt8]] = []
     /// The settings that it began with.
     @safe @exclusivity(unchecked) private(set) var snapshot: ConfigurationSnapshot?
     var client: SocketAddress? { (facts.realClient ?? origin?.peer).map(SocketAddress.init) }
@@ -176,6 +178,7 @@ final class ExchangeTap {
         facts.convertsResponse = false
         facts.version = exchange.request.version
         facts.realClient = exchange.trustsPeer ? exchange.realClient?.plain : nil
+        if exchange.route?.secretVariables.isEmpty == false { pathSecrets = exchange.secretValuesOfPath(.redact) }
         if let transcoder = exchange.responseTranscoder, transcoder.isActive {
             facts.convertsResponse = true
             facts.responseInput = transcoder.conversion?.inputEncoding
@@ -194,6 +197,7 @@ final class ExchangeTap {
         upstreamStatus = 0
         if code != nil { code = nil }
         if original != nil { original = nil }
+        if !pathSecrets.isEmpty { pathSecrets.removeAll() }
         if snapshot !== current { snapshot = nil }
         endpoint = nil
     }

@@ -72,7 +72,7 @@ struct ExchangeFacts: Sendable {
     private let time: UInt64
     let client: String?
     private let original: String?
-    /// Values that the settings have from elsewhere.
+    /// Values that the settings have from elsewhere, and those of variables of the path that give access by their names.
     let known: [String]
     /// Fields of heads that the settings say to hold what gives access.
     let secretFields: [String]
@@ -103,7 +103,8 @@ struct ExchangeFacts: Sendable {
             return text.span.lossyString()
         }
         original = tap.original
-        self.known = tap.snapshot?.settings.foreignValues ?? []
+        let values = tap.pathSecrets.map { String(decoding: $0, as: UTF8.self) }
+        self.known = (tap.snapshot?.settings.foreignValues ?? []) + values
         secretFields = tap.route?.secretFields ?? []
     }
 

@@ -113,7 +113,7 @@ final class AccessLog {
             line.member("tls", text: "\(facts.version) \(facts.cipher)".utf8Span.span)
             if let subject = facts.clientSubject { line.member("tls_client", text: subject.utf8Span.span) }
         }
-        line.request(exchange.request, form.query)
+        line.request(exchange.request, exchange.secretsOfPath(form.query), form.query)
         for field in requestFields where exchange.request.hasFields {
             if let value = field.value(in: exchange.request) {
                 line.member(named: field.member, text: value.span, limit: Self.fieldLimit)
@@ -171,7 +171,7 @@ final class AccessLog {
         if case .granted(_, let name)? = exchange.authorization { user = name }
         line.client(exchange.client, user: user)
         line.time { time.appendCombined(loop.wallClockMilliseconds, to: &$0) }
-        line.request(exchange.request, form.query)
+        line.request(exchange.request, exchange.secretsOfPath(form.query), form.query)
         line.outcome(status: exchange.record.status, bytes: exchange.record.contentBack)
         line.agents(exchange.request, form.query)
         lines = line.end()
@@ -247,12 +247,16 @@ extension LogLine {
     }
 
     /// What the request line said, as far as a head was parsed.
-    fileprivate mutating func request(_ head: borrowing MessageHead, _ query: LoggedQuery) {
+    ///
+    /// - Parameter secrets: where values stand in the path that aren't shown.
+    fileprivate mutating func request(
+        _ head: borrowing MessageHead, _ secrets: [Range<Int>], _ query: LoggedQuery
+    ) {
         guard !head.method.isEmpty else { return }
         member("method", ascii: head.method)
-        if PathParameters.occur(in: head.path) {
+        if !secrets.isEmpty || PathParameters.occur(in: head.path) {
             var shown = OutputBuffer()
-            shown.append(path: head.path, query)
+            shown.append(path: head.path, hiding: secrets, query)
             member("path", text: shown.span)
         } else {
             member("path", text: head.path)

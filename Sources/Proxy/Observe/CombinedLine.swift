@@ -32,13 +32,15 @@ struct CombinedLine: ~Copyable {
     }
 
     /// The request line; `-` where none was read.
-    mutating func request(_ head: borrowing MessageHead, _ query: LoggedQuery) {
+    ///
+    /// - Parameter secrets: where values stand in the path that aren't shown.
+    mutating func request(_ head: borrowing MessageHead, _ secrets: [Range<Int>], _ query: LoggedQuery) {
         if head.method.isEmpty {
             output.append(UInt8(ascii: "-"))
         } else {
             escape(head.method)
             output.append(ASCII.space)
-            append(path: head.path, query)
+            append(path: head.path, hiding: secrets, query)
             if let text = head.query, query != .drop { append(query: text, query) }
             output.append(" ")
             output.append(head.version.text)
@@ -77,10 +79,10 @@ struct CombinedLine: ~Copyable {
         return output
     }
 
-    private mutating func append(path text: Span<UInt8>, _ query: LoggedQuery) {
-        guard PathParameters.occur(in: text) else { return escape(text) }
+    private mutating func append(path text: Span<UInt8>, hiding secrets: [Range<Int>], _ query: LoggedQuery) {
+        guard !secrets.isEmpty || PathParameters.occur(in: text) else { return escape(text) }
         var shown = OutputBuffer()
-        shown.append(path: text, query)
+        shown.append(path: text, hiding: secrets, query)
         escape(shown.span)
     }
 

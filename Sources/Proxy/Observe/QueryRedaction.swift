@@ -1,3 +1,5 @@
+internal import Gateway
+internal import HTTPWire
 internal import Octets
 
 extension OutputBuffer {
@@ -34,6 +36,22 @@ extension OutputBuffer {
         }
     }
 
+    /// As above, of a path in which values stand that give access: each is a `*`.
+    ///
+    /// - Parameter secrets: where they stand, in ascending order.
+    mutating func append(path: Span<UInt8>, hiding secrets: [Range<Int>], _ rule: LoggedQuery) {
+        guard !secrets.isEmpty else { return append(path: path, rule) }
+        var shown = OutputBuffer()
+        var at = 0
+        for secret in secrets where secret.lowerBound >= at && secret.upperBound <= path.count && !secret.isEmpty {
+            shown.append(path.extracting(at..<secret.lowerBound))
+            shown.append(UInt8(ascii: "*"))
+            at = secret.upperBound
+        }
+        shown.append(path.extracting(at..<path.count))
+        append(path: shown.span, rule)
+    }
+
     /// Appends the address of a page as logs may show it: its path and query as above, no password, no fragment.
     mutating func append(reference: Span<UInt8>, _ rule: LoggedQuery) {
         guard rule != .keep else { return append(reference) }
@@ -64,6 +82,31 @@ extension OutputBuffer {
     }
 }
 
+extension Exchange {
+    /// Where values stand in the request's path that logs don't show: those of variables that give access by their names.
+    func secretsOfPath(_ rule: LoggedQuery) -> [Range<Int>] {
+        guard let route, !route.secretVariables.isEmpty, rule != .keep else { return [] }
+        let captures = self.captures
+        return route.secretVariables.filter { $0 < captures.count }.map { captures[$0] }
+    }
+
+    /// As above: the values, as the path has them.
+    func secretValuesOfPath(_ rule: LoggedQuery) -> [[UInt8]] {
+        request.valuesOfPath(in: secretsOfPath(rule))
+    }
+}
+
+extension MessageHead {
+    /// What the path has there.
+    fileprivate func valuesOfPath(in ranges: [Range<Int>]) -> [[UInt8]] {
+        var values: [[UInt8]] = []
+        for range in ranges where !range.isEmpty && range.upperBound <= path.count {
+            values.append(path.extracting(range).copied())
+        }
+        return values
+    }
+}
+
 /// Where the parameters of a path's segments stand.
 enum PathParameters {
     /// Whether a path has any.
@@ -80,6 +123,19 @@ enum PathParameters {
             return (index, 3)
         }
         return (path.count, 0)
+    }
+
+    /// A target in which each segment is a `*` that is, or holds, one of these values: a short one alone.
+    static func hide(_ values: [[UInt8]], in target: [UInt8]) -> [UInt8] {
+        let end = target.firstIndex(of: UInt8(ascii: "?")) ?? target.count
+        let segments = target[..<end].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        let shown = segments.map { segment in
+            let isSecret = values.contains { value in
+                segment.elementsEqual(value) || value.count >= 4 && segment.firstRange(of: value) != nil
+            }
+            return isSecret ? [UInt8(ascii: "*")] : Array(segment)
+        }
+        return Array(shown.joined(separator: [UInt8(ascii: "/")])) + target[end...]
     }
 
     /// Where the authority stands of `http://user@host/path`, or of `//host/path`; nil without one.

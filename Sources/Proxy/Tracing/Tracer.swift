@@ -70,7 +70,7 @@ final class Tracer {
             $0.append(pattern.utf8Span.span)
         }
         let origin = exchange.origin
-        writer.request(exchange.request, origin)
+        writer.request(exchange.request, exchange.secretsOfPath(.redact), origin)
         if let pattern { writer.text("http.route", pattern) }
         if let downstream = exchange.downstream {
             let isSecure = origin.isSecure ?? downstream.isSecure
@@ -218,18 +218,25 @@ extension Exchange {
         do throws(ConversionError) { try appendTarget(of: route, to: &target) } catch { return }
         output.append(scheme)
         output.append(text: endpoint.label)
-        output.append(reference: target.span, .redact)
+        let secrets = secretValuesOfPath(.redact)
+        guard !secrets.isEmpty else { return output.append(reference: target.span, .redact) }
+        let shown = PathParameters.hide(secrets, in: target.span.copied())
+        output.append(reference: shown.span, .redact)
     }
 }
 
 extension SpanWriter {
     /// What a request's line and its head say.
     ///
-    /// - Parameter origin: where it went, by a trusted peer's word.
-    fileprivate mutating func request(_ head: borrowing MessageHead, _ origin: ClientChain.Origin) {
+    /// - Parameters:
+    ///   - secrets: where values stand in the path that aren't shown.
+    ///   - origin: where it went, by a trusted peer's word.
+    fileprivate mutating func request(
+        _ head: borrowing MessageHead, _ secrets: [Range<Int>], _ origin: ClientChain.Origin
+    ) {
         guard !head.method.isEmpty else { return }
         method(of: head)
-        text("url.path") { $0.append(path: head.path, .redact) }
+        text("url.path") { $0.append(path: head.path, hiding: secrets, .redact) }
         if let query = head.query { text("url.query") { $0.append(query: query, .redact) } }
         text("network.protocol.version", head.version.spanText)
         if !origin.host.isEmpty {
