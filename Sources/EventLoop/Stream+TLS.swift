@@ -59,11 +59,20 @@ extension Stream {
         case .goesOn: break
         case .ended: seal()
         case .failed:
-            if tls.error?.reason == .plainText { sendPlainText(tls.plainTextAnswer) }
             // What the handler has just left is lost with the connection; what it hasn't been given since it resumed is not.
             let wasGiven = made > 0 || kept == 0
-            if isReading, wasGiven { fail(brokenBy == 0 ? EPROTO : brokenBy) } else { failLater(EPROTO) }
+            guard isReading, wasGiven else { return failLater(EPROTO) }
+            if !tls.isEstablished, brokenBy == 0 { return refuse(tls) }
+            fail(brokenBy == 0 ? EPROTO : brokenBy)
         }
+    }
+
+    /// The handshake has failed here, and the peer is told why. A client of TLS 1.3 has sent its request by now, and what isn't read would
+    /// make a reset of the close, which takes that away from it (docs/rules.md F16).
+    private func refuse(_ tls: TLSSession) {
+        if tls.error?.reason == .plainText { writeOut(tls.plainTextAnswer.span) }
+        tls.refuse()
+        if !handler.refused(self), !isClosed { fail(EPROTO) }
     }
 
     /// Tells that the handshake is over, and sends what was written meanwhile. Returns whether the stream is still open.
@@ -172,11 +181,6 @@ extension Stream {
         // SAFETY: the records stay where they are until they are cleared, behind the call.
         unsafe sendOnce(tls.wire.output)
         tls.wire.clearOutput()
-    }
-
-    private func sendPlainText(_ answer: [UInt8]) {
-        // SAFETY: the pointer is used only during the call.
-        unsafe answer.withUnsafeBufferPointer { unsafe sendOnce($0) }
     }
 
     private func sendOnce(_ bytes: UnsafeBufferPointer<UInt8>) {

@@ -235,7 +235,7 @@ public final class Stream {
             disarmReading()
             return watchPeer(onlyErrors: false)
         }
-        if let tls { return readSecured(tls) }
+        if let tls, !tls.isRefused { return readSecured(tls) }
         let kept = pending.count
         let buffer = unsafe loop.readBuffer
         let room = min(buffer.count - kept, readSize)
@@ -448,7 +448,7 @@ public final class Stream {
         }
         flush()
         state.insert(.writeShut)
-        if let tls, !tls.isEstablished { return }
+        if let tls, !tls.isEstablished, !tls.isRefused { return }
         if queue.isEmpty { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
     }
 

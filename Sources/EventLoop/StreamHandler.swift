@@ -35,6 +35,11 @@ public protocol StreamHandler: AnyObject {
     /// The TLS handshake is over: `stream.tlsFacts` says what was agreed on. Called once, before the first `received`. A
     /// handshake that failed is told by `failed`; `stream.tlsError` says why.
     func secured(_ stream: Stream)
+
+    /// The TLS handshake failed on this side, and the peer was sent the reason, which a close could take away from it. Returns whether
+    /// the handler sees to that: then the stream is open, nothing can be written any more, `received` brings what still comes, as it
+    /// comes and to be thrown away, and the handler closes. Where it doesn't, the stream is closed, and `failed` comes next.
+    func refused(_ stream: Stream) -> Bool
 }
 
 extension StreamHandler {
@@ -49,6 +54,9 @@ extension StreamHandler {
 
     /// Does nothing.
     public func secured(_ stream: Stream) {}
+
+    /// The connection is of no more use.
+    public func refused(_ stream: Stream) -> Bool { false }
 }
 
 /// The handler of a stream that is closed, or whose owner isn't whole yet.

@@ -275,6 +275,34 @@ class ClientCertificatesTests(TLSTestCase):
                     raise Closed
         self.assert_untouched()
 
+    def test_f16_who_is_refused_reads_why(self):
+        # What isn't read when the connection is closed makes a reset of that, which takes the alert away.
+        request = b"POST /mutual HTTP/1.1\r\nHost: a.example\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300_000
+        for certificate, reason in ((None, "CERTIFICATE_REQUIRED"), ("strange-client", "UNKNOWN_CA"), ("expired", "CERTIFICATE_EXPIRED")):
+            for round in range(10):
+                with self.subTest(certificate, round=round):
+                    client = self.tls_client(certificates().client_context(certificate))
+                    with self.assertRaises(ssl.SSLError) as caught:
+                        client.socket.sendall(request)
+                        while client.socket.recv(100):
+                            pass
+                        self.fail("the connection ends as if all were well")
+                    self.assertIn(reason, str(caught.exception))
+                    client.socket.close()
+        self.assert_untouched()
+
+    def test_f16_plain_text_reads_its_answer(self):
+        for round in range(10):
+            client = Client(self.tls_port)
+            self.addCleanup(client.socket.close)
+            client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300_000)
+            answer = b""
+            # A reset would be an error here.
+            while piece := client.socket.recv(4096):
+                answer += piece
+            self.assertIn(b"This port speaks HTTPS", answer)
+            client.socket.close()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -135,6 +135,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `F16 who is refused reads why, however much it has sent by then`(_ version: TLSVersion) throws {
+        var server = serverOptions("server")
+        server.clientAuthorities = Certificates.path("ca.pem")
+        server.maximum = version
+        let content = [UInt8](repeating: 7, count: 4 << 20)
+        try withSecurePair(server: server, tcp: true, waits: false) { pair in
+            pair.atServer.lingers = true
+            pair.client.write(content.span)
+            pair.until { pair.client.isClosed }
+            #expect(pair.client.tlsError?.word.hasPrefix("alert_") == true)
+            #expect(pair.atClient.probe.failures.count == 1)
+            // The server has heard nothing but the end, and nothing of what it threw away came out as if it were good.
+            pair.until { pair.atServer.probe.ends == 1 || !pair.atServer.probe.failures.isEmpty }
+            #expect(pair.server.tlsError?.word == "no_certificate")
+            #expect(pair.atServer.facts == nil)
+        }
+    }
+
     @Test(arguments: [
         ("a.example", "server"), ("b.example", "rsa"), ("x.w.example", "wild"), ("y.w.example", "exact"),
         ("unknown.example", "server"), ("127.0.0.1", "server"),

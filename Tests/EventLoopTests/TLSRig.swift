@@ -22,6 +22,8 @@ final class SecureProbe: StreamHandler {
     let probe = Probe()
     var facts: TLSFacts?
     var onSecured: ((Stream) -> Void)?
+    /// Whether a peer that is refused gets time to read why.
+    var lingers = false
 
     func secured(_ stream: Stream) {
         #expect(facts == nil)
@@ -29,9 +31,13 @@ final class SecureProbe: StreamHandler {
         onSecured?(stream)
     }
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
-        #expect(facts != nil)
+        #expect(facts != nil || lingers)
         #expect(bytes.count > 0)
         return probe.received(bytes, on: stream)
+    }
+    func refused(_ stream: Stream) -> Bool {
+        if lingers { stream.shutdownWrite() }
+        return lingers
     }
     func ended(_ stream: Stream) { probe.ended(stream) }
     func drained(_ stream: Stream) { probe.drained(stream) }

@@ -160,6 +160,33 @@ import Testing
         }
     }
 
+    @Test func `F16 plain text on the port of TLS reads its answer, however much it has sent by then`() throws {
+        try withLoop { loop in
+            var options = serverOptions("server")
+            options.plainTextAnswer = Array("speak up".utf8)
+            let context = try TLSServerContext(options)
+            let (near, far) = try tcpPair()
+            let server = SecureProbe()
+            server.lingers = true
+            let client = Probe()
+            client.onEnded = { $0.close() }
+            server.probe.onEnded = { _ in loop.stop() }
+            let accepted = Stream(loop: loop, descriptor: near, tls: .server(context), handler: server)
+            let stream = Stream(loop: loop, descriptor: far, handler: client)
+            let head = Array("POST / HTTP/1.1\r\nContent-Length: 4194304\r\n\r\n".utf8)
+            let content = head + [UInt8](repeating: 7, count: 4 << 20)
+            stream.write(content.span)
+            loop.run()
+            #expect(client.bytes.text == "speak up")
+            #expect(client.failures.isEmpty)
+            #expect(accepted.tlsError?.word == "plain_text")
+            #expect(server.probe.failures.isEmpty)
+            accepted.close()
+            server.probe.forget()
+            client.forget()
+        }
+    }
+
     @Test func `plain text on the port of TLS is answered`() throws {
         try withLoop { loop in
             var options = serverOptions("server")

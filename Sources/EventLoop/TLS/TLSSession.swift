@@ -44,6 +44,8 @@ final class TLSSession {
     /// Whether the handshake is over and what came of it was approved.
     private(set) var isEstablished = false
     private(set) var error: TLSError?
+    /// Whether the handshake has failed on this side: what the peer still sends is nobody's.
+    private(set) var isRefused = false
     /// What was written before the handshake was over.
     var early = OutputBuffer()
     private var hasInput = false
@@ -191,6 +193,12 @@ final class TLSSession {
     private func noteFault() {
         // SAFETY: the session is open.
         if error == nil, let pointer = unsafe pointer { error = unsafe TLSError(recast_tls_take_fault(pointer)) }
+    }
+
+    /// The handshake has failed, and all that the peer is told of it was taken off the wire.
+    func refuse() {
+        isRefused = true
+        end()
     }
 
     /// The connection ended in the handshake.

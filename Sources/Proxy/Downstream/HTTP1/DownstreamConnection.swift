@@ -107,6 +107,13 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         if facts?.isHTTP2 == true { handOver() } else { expectFirstHead() }
     }
 
+    /// The client reads why its handshake was refused, as it reads any other last answer (docs/rules.md F16).
+    func refused(_ stream: Stream) -> Bool {
+        if let error = stream.tlsError { noteHandshake(error) }
+        linger()
+        return true
+    }
+
     /// Counts and tells of a handshake that came to nothing.
     private func noteHandshake(_ error: TLSError) {
         worker.counters.tls.failed(.client, error)
@@ -474,7 +481,8 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
 
     func failed(_ stream: Stream, _ errno: Int32) {
         if phase == .exchange { exchange?.clientGone() }
-        if tlsFacts == nil, let error = stream.tlsError { noteHandshake(error) }
+        // Of a handshake that was refused all is told already.
+        if tlsFacts == nil, phase != .lingering, let error = stream.tlsError { noteHandshake(error) }
         close()
     }
 
