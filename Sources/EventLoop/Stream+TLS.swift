@@ -8,6 +8,12 @@ extension Stream {
     public var tlsFacts: TLSFacts? { tls?.facts }
     /// Why the TLS session failed, also after the stream was closed; nil while it hasn't, and without TLS.
     public var tlsError: TLSError? { tls?.error }
+    /// The alert by which the peer ended the TLS session (RFC 8446 §6.2), also after the stream was closed; nil while none came, and
+    /// without TLS. A server of TLS 1.3 that refuses its client's certificate says so by one behind the handshake.
+    public var tlsAlert: TLSError? {
+        guard let error = tls?.error, case .alert = error.reason else { return nil }
+        return error
+    }
     /// Whether the stream speaks TLS.
     public var isSecured: Bool { tls != nil }
 

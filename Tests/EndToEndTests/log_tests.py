@@ -153,7 +153,7 @@ class LogFieldTests(ProxyTestCase):
 
     def test_an_address_that_nobody_listens_on_is_told(self):
         line = self.line("GET", "/down")
-        self.assertEqual((line["flags"], line["status"]), ("UF", 502))
+        self.assertEqual((line["flags"], line["code"], line["status"]), ("UF", "upstream_unreachable", 502))
         self.assertEqual(line["upstream_address"], f"127.0.0.1:{self.nobody}")
 
     def test_every_field_is_documented(self):

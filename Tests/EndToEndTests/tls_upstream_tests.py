@@ -1,10 +1,34 @@
 """TLS with upstreams: which of them are believed, and where what they send ends."""
 
+import re
+import socketserver
 import ssl
+import threading
+import time
 import unittest
 
-from harness import FORM, Closed, ProxyTestCase, free_port
+from admin import Admin, admin_port
+from harness import DEADLINE, FORM, Closed, ProxyTestCase, free_port, select_nothing
 from tls_support import TLSUpstream, certificates, pair, path, pin
+
+
+class PlainServer(socketserver.ThreadingTCPServer):
+    """Answers whatever comes as servers of HTTP answer what isn't that."""
+
+    daemon_threads = True
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(65536)
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.shutdown()
+        self.server_close()
 
 
 class UpstreamsTests(ProxyTestCase):
@@ -15,8 +39,11 @@ class UpstreamsTests(ProxyTestCase):
         cls.servers = {name: TLSUpstream(certificates().server_context(name)) for name in ("server", "expired", "self")}
         cls.servers["mutual"] = TLSUpstream(certificates().server_context(client_ca="ca"))
         cls.servers["old"] = TLSUpstream(certificates().server_context(version=ssl.TLSVersion.TLSv1_2))
+        cls.servers["authority"] = TLSUpstream(certificates().server_context("ca"))
         for server in cls.servers.values():
             cls.addClassCleanup(server.stop)
+        plain = PlainServer()
+        cls.addClassCleanup(plain.stop)
         ca = f"ca: {path('ca.pem')}"
         table = {
             "good": ("server", f"{ca}"),
@@ -32,11 +59,20 @@ class UpstreamsTests(ProxyTestCase):
             "mispinned": ("server", f"{ca}, pins: ['{pin('self')}']"),
             "mutual": ("mutual", f"{ca}, {pair('client')}"),
             "stranger": ("mutual", ca),
+            "authority": ("authority", f"{ca}, verify_name: false"),
             "old": ("old", f"{ca}, min_version: '1.3'"),
         }
         cls.further_upstreams = {
             name: f"{{address: 'localhost:{cls.servers[server].port}', idle: 100ms, tls: {'{' + tls + '}' if tls else 'true'}}}"
             for name, (server, tls) in table.items()}
+        cls.ports = {name: cls.servers[server].port for name, (server, _) in table.items()}
+        cls.ports["plain"] = plain.server_address[1]
+        cls.further_upstreams["plain"] = f"{{address: '127.0.0.1:{cls.ports['plain']}', tls: {{{ca}}}}}"
+        cls.further_upstreams["checked"] = (
+            f"{{address: '127.0.0.1:{cls.servers['expired'].port}', tls: {{{ca}, name: a.example}},"
+            " health: { active: { path: /, interval: 100ms, fall: 1 } } }")
+        port, cls.settings = admin_port()
+        cls.admin = Admin(port)
         cls.further_upstreams["not-tls"] = f"{{address: 'localhost:{free_port()}', tls: true}}"
         cls.routes = "".join(
             f"  - {{ name: {name}, match: /{name}, upstream: {name} }}\n" for name in cls.further_upstreams)
@@ -68,12 +104,56 @@ class UpstreamsTests(ProxyTestCase):
         count = 1
         while not (lines := [line for line in self.recast.log_lines(count) if line.get("path") == "/wrong-name"]):
             count += 1
-        self.assertEqual(lines[0]["flags"], "UF")
+        self.assertEqual((lines[0]["flags"], lines[0]["code"]), ("UF", "upstream_tls"))
+
+    def test_why_a_handshake_failed_is_told_to_the_operator(self):
+        for name, reason in {
+            "expired": "expired (certificate has expired)", "wrong-name": "wrong_name (hostname mismatch)",
+            "mispinned": "pin_mismatch", "authority": "bad_certificate (",
+        }.items():
+            with self.subTest(name):
+                count = self.recast.error_text().count(f"upstream {name}: TLS with ")
+                answers = [self.send("GET", f"/{name}") for _ in range(2)]
+                self.assertEqual({answer.json["code"] for answer in answers}, {"upstream_tls"})
+                word = reason.split(" ")[0]
+                self.assertEqual({answer.json["detail"].split(": ")[-1] for answer in answers}, {word})
+                port = self.ports[name]
+                told = [line for line in self.recast.error_text().splitlines() if f"upstream {name}: TLS with " in line]
+                # Each address and reason once in ten seconds, whatever else fails meanwhile.
+                self.assertLessEqual(len(told) - count, 1)
+                self.assertIn(f"upstream {name}: TLS with 127.0.0.1:{port} failed: {reason}", told[0])
+                entry = next(entry for entry in self.admin.json("/upstreams")["upstreams"] if entry["name"] == name)
+                address = next(address for address in entry["addresses"] if address["address"] == f"127.0.0.1:{port}")
+                self.assertTrue(address["last_failure"].startswith(f"TLS failed: {reason}"), address["last_failure"])
+                self.assertGreaterEqual(address["last_failure_age"], 0)
+
+    def test_an_upstream_that_serves_has_no_last_failure(self):
+        self.assertEqual(self.send("GET", "/good").status, 200)
+        entry = next(entry for entry in self.admin.json("/upstreams")["upstreams"] if entry["name"] == "good")
+        self.assertEqual([address["last_failure"] for address in entry["addresses"] if address["address"].startswith("127.")], [None])
+
+    def test_a_check_that_fails_says_why(self):
+        deadline = time.monotonic() + DEADLINE
+        while "fails its checks" not in self.recast.error_text():
+            self.assertLess(time.monotonic(), deadline, self.recast.error_text())
+            select_nothing()
+        self.assertRegex(
+            self.recast.error_text(), "upstream checked: 127.0.0.1:[0-9]+ fails its checks: TLS failed: expired .certificate has expired")
 
     def test_an_upstream_that_wants_a_certificate_and_gets_none(self):
         # In TLS 1.3 the upstream refuses after our side is done: no request may be lost in silence.
-        self.assertIn(self.send("GET", "/stranger").status, (502,))
+        before = self.handshakes("alert_")
+        for _ in range(3):
+            problem = self.assert_problem(self.send("GET", "/stranger"), 502, "^upstream_tls$")
+            self.assertRegex(problem["detail"], ": alert_(certificate_required|116)$")
         self.assertEqual(self.servers["mutual"].requests, [])
+        self.assertRegex(self.recast.error_text(), "upstream stranger: TLS with 127.0.0.1:[0-9]+ failed: alert_")
+        self.assertGreater(self.handshakes("alert_"), before)
+
+    def handshakes(self, prefix):
+        """Those with upstreams whose result begins so."""
+        lines = re.findall(r"^recast_tls_handshakes_total\{(.*)\} ([0-9]+)$", self.admin.get("/metrics").decode(), re.M)
+        return sum(int(count) for labels, count in lines if 'side="upstream"' in labels and f'result="{prefix}' in labels)
 
     def test_sessions_with_upstreams_are_taken_up_again(self):
         server = self.servers["server"]

@@ -62,7 +62,7 @@ import Transcoding
         }
     }
 
-    @Test("each reason for an answer of ours has its flag")
+    @Test("each reason for an answer of ours has its flag and its code")
     func flags() throws {
         var limits = Limits()
         limits.body = 10
@@ -77,13 +77,19 @@ import Transcoding
                 ("GET /f HTTP/1.1\r\nHost: a\r\nBad Name: 1\r\n\r\n", 400, "BR"),
                 ("GET /f HTTP/1.1\r\n\r\n", 400, "BR"),
             ]
+            var codes: [String] = []
             for (request, status, _) in requests {
                 let response = try rig.response(to: try rig.connect(sending: request))
                 #expect(response.status == status)
+                let problem = try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]
+                codes.append(try #require(problem?["code"] as? String))
             }
+            // A connection of its own for each, and the same exchange for all of them: none has the code of the last one.
+            _ = try rig.exchange("GET /f HTTP/1.1\r\nHost: a\r\n\r\n")
             let lines = try rig.logLines()
-            #expect(lines.map { $0["status"] as? Int } == requests.map { $0.1 })
-            #expect(lines.map { $0["flags"] as? String } == requests.map { $0.2 })
+            #expect(lines.map { $0["status"] as? Int } == requests.map { $0.1 } + [200])
+            #expect(lines.map { $0["flags"] as? String } == requests.map { $0.2 } + [nil])
+            #expect(lines.map { $0["code"] as? String } == codes + [nil])
             for line in lines { #expect((line["request_id"] as? String)?.count == 32) }
         }
     }

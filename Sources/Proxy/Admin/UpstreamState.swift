@@ -12,6 +12,8 @@ struct UpstreamState: Sendable {
         /// Workers that don't reuse its connections for now.
         var reusePaused: Int
         var reusePauses: Int
+        /// What went wrong last on any worker, and how many seconds ago.
+        var lastFailure: (what: String, age: UInt64)?
     }
 
     let name: String
@@ -31,7 +33,8 @@ struct UpstreamState: Sendable {
             Address(
                 address: $0.address, states: [$0.state.word], idle: $0.idle, connections: $0.connections,
                 inFlight: $0.inFlight, failures: $0.failures + $0.connectFailures, ejections: $0.ejections,
-                reusePaused: $0.isReusePaused ? 1 : 0, reusePauses: $0.reusePauses)
+                reusePaused: $0.isReusePaused ? 1 : 0, reusePauses: $0.reusePauses,
+                lastFailure: $0.failure)
         }
         names = snapshot.names
         connections = snapshot.connections
@@ -63,6 +66,9 @@ struct UpstreamState: Sendable {
             addresses[index].ejections += address.ejections
             addresses[index].reusePaused += address.reusePaused
             addresses[index].reusePauses += address.reusePauses
+            if let other = address.lastFailure, other.age < addresses[index].lastFailure?.age ?? .max {
+                addresses[index].lastFailure = other
+            }
         }
         for source in other.names where !names.contains(where: { $0.name == source.name }) { names.append(source) }
     }
@@ -92,7 +98,16 @@ extension UpstreamState.Address {
             ("connections", .number(connections)), ("requests", .number(inFlight)), ("failures", .number(failures)),
             ("ejections", .number(ejections)), ("workers_not_reusing", .number(reusePaused)),
             ("reuse_pauses", .number(reusePauses)),
+            ("last_failure", lastFailure.map { .text($0.what) } ?? .none),
+            ("last_failure_age", lastFailure.map { .number(Int($0.age)) } ?? .none),
         ])
+    }
+}
+
+extension EndpointSnapshot {
+    fileprivate var failure: (what: String, age: UInt64)? {
+        guard let lastFailure else { return nil }
+        return (lastFailure, lastFailureAge ?? 0)
     }
 }
 

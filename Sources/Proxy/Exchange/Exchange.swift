@@ -389,8 +389,15 @@ final class Exchange {
     /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2).
     func answerOptions(_ methods: [String], status: Int) { give(.options(methods, status: status), flag: nil) }
 
+    /// Why we answered ourselves, or cut the response; nil where neither was so.
+    var refusal: Refusal? {
+        guard record.isRefused, case .refusal(let refusal) = answer else { return nil }
+        return refusal
+    }
+
     private func give(_ answer: Answer, flag: EndReason?, isFraming: Bool = false) {
         self.answer = answer
+        record.isRefused = flag != nil
         if picture != nil { dropPicture() }
         if machine.response != .streaming { record.flag = flag }
         catchingRefusal { () throws(Refusal) in
@@ -693,6 +700,8 @@ struct ExchangeRecord {
     var flag: EndReason?
     /// Whether we answered ourselves because of what a body that was to be converted is.
     var refusesBody = false
+    /// Whether we answered ourselves, or cut the response, for what `Exchange.refusal` says.
+    var isRefused = false
     var bytesIn = 0
     var bytesOut = 0
     var bytesBack = 0

@@ -126,6 +126,7 @@ final class AccessLog {
             if let finding = response.look.problemFinding { line.member("problem", finding.name) }
         }
         if let flag = record.flag { line.member("flags", ascii: flag.rawValue.utf8Span.span) }
+        if let refusal = exchange.refusal { line.member("code", ascii: refusal.code.utf8Span.span) }
         line.member("bytes_in", number: record.bytesIn)
         line.member("bytes_out_upstream", number: record.bytesOut)
         line.member("bytes_back", number: record.bytesBack)

@@ -1,3 +1,12 @@
+/// Lets lines of several kinds into the operational log, each kind as `LineLimit` says: how many weren't written of one is told with that
+/// alone. The kinds are a bounded set.
+struct LineLimits<Kind: Hashable> {
+    private var limits: [Kind: LineLimit] = [:]
+
+    /// As `LineLimit.next`, of one kind.
+    mutating func next(_ kind: Kind, _ now: UInt64) -> String? { limits[kind, default: LineLimit()].next(now) }
+}
+
 /// Lets a line of a kind into the operational log once in ten seconds at most: for what anybody can bring about as often as they like.
 struct LineLimit {
     private var nextTime: UInt64 = 0

@@ -183,6 +183,8 @@ final class ShadowConnection: StreamHandler {
 
     func failed(_ stream: Stream, _ errno: Int32) {
         self.stream = nil
+        // Before the answer begins: the server of TLS 1.3 has refused our certificate.
+        if decoder == nil, let alert = stream.tlsAlert { return end(.unreachable("\(alert)")) }
         end(.failed)
     }
 }

@@ -156,7 +156,7 @@ final class CollectorConnection: StreamHandler {
 
     func failed(_ stream: Stream, _ errno: Int32) {
         self.stream = nil
-        fail("the connection breaks")
+        fail(stream.tlsAlert.map { "\($0)" } ?? "the connection breaks")
     }
 }
 

@@ -71,7 +71,7 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
     }
 
     private func timerFired() {
-        if isUnderWay { return conclude(false) }
+        if isUnderWay { return fail("it didn't answer in time") }
         isUnderWay = true
         startedAt = pool.loop.now
         parser.reset()
@@ -80,7 +80,11 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
         attempt = ConnectAttempt(pool: pool, endpoint: endpoint, timeout: settings.timeout.nanoseconds) {
             [unowned self] result in
             attempt = nil
-            guard case .success(let connection) = result else { return conclude(false) }
+            let connection: ReadyConnection
+            switch result {
+            case .success(let made): connection = made
+            case .failure(let error): return fail(error.reason.description)
+            }
             if let shared = connection.shared { return ask(over: shared) }
             let stream = connection.makeStream(loop: pool.loop)
             stream.handler = self
@@ -95,19 +99,32 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
         isAnswered = false
         let request = request
         call = connection.session.request(request.span, hasContent: false, handler: self)
-        guard call != nil else { return conclude(false) }
+        guard call != nil else { return fail("its connection takes no request") }
         connection.schedule()
     }
 
-    private func conclude(_ passed: Bool) {
+    private func conclude(with status: Int) {
+        if settings.statuses.contains(where: { $0.range.contains(status) }) {
+            conclude(failing: nil)
+        } else {
+            fail("it answered with \(status)")
+        }
+    }
+
+    private func fail(_ why: String) { conclude(failing: why) }
+
+    /// The check has passed, or failed for what `why` says.
+    private func conclude(failing why: String?) {
         guard isUnderWay else { return }
         letGo()
+        let passed = why == nil
         pool.tally.count(checkPassed: passed)
+        if let why { endpoint.note(.check(why), at: pool.loop.now) }
         if passed == endpoint.isFailingChecks {
             contrary += 1
             if contrary >= (passed ? settings.rise : settings.fall) {
                 contrary = 0
-                pool.noteChecks(of: endpoint, isFailing: !passed)
+                pool.noteChecks(of: endpoint, failing: why)
             }
         } else {
             contrary = 0
@@ -127,20 +144,27 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
                 at += used
                 // Interim responses say nothing.
                 if head.status >= 200 {
-                    conclude(settings.statuses.contains { $0.range.contains(head.status) })
+                    conclude(with: head.status)
                 } else {
                     head.removeAll()
                 }
             }
         } catch {
-            conclude(false)
+            fail("its answer can't be read: \(error.responseReason)")
         }
         return bytes.count
     }
 
-    func ended(_ stream: Stream) { conclude(false) }
+    func ended(_ stream: Stream) { fail("it closed the connection before it answered") }
     func drained(_ stream: Stream) {}
-    func failed(_ stream: Stream, _ errno: Int32) { conclude(false) }
+    func failed(_ stream: Stream, _ errno: Int32) { broke(stream.tlsAlert) }
+
+    /// The connection failed; `alert`: because the server of TLS says so.
+    private func broke(_ alert: TLSError?) {
+        guard let alert else { return fail("the connection broke before it answered") }
+        if isUnderWay { pool.noteAlert(alert, of: endpoint, isFirst: true) }
+        fail(EndpointFailure.tls(alert).description)
+    }
 
     // MARK: The stream of HTTP/2
 
@@ -149,12 +173,12 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
         guard head.status >= 200 else { return }
         let status = head.status
         isAnswered = isComplete
-        conclude(settings.statuses.contains { $0.range.contains(status) })
+        conclude(with: status)
     }
 
     func misread(_ error: WireError, on stream: HTTP2Stream) {
         isAnswered = true
-        conclude(false)
+        fail("its answer can't be read: \(error.responseReason)")
     }
     func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int { content.count }
     func held(_ count: Int, on stream: HTTP2Stream) {}
@@ -162,6 +186,7 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
     func drained(_ stream: HTTP2Stream) {}
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         isAnswered = true
-        conclude(false)
+        if let alert = shared?.alert { return fail(EndpointFailure.tls(alert).description) }
+        fail("it gave the request up (\(code.name))")
     }
 }

@@ -52,8 +52,7 @@ final class ConnectAttempt {
                 pool.handshakes.succeeded(.upstream, isResumed: stream.tlsFacts?.isResumed == true)
                 speak(-1, stream)
             case .failure(let error):
-                pool.handshakes.failed(.upstream, error)
-                fail(error.reason == .handshakeTimeout ? .timedOut : .insecure(error.word))
+                fail(error.reason == .handshakeTimeout ? .timedOut : .insecure(error.word), because: error)
             }
         }
     }
@@ -70,7 +69,7 @@ final class ConnectAttempt {
         shared = HTTP2ClientConnection(connection, pool: pool, within: timeLeft) { [self] failure in
             let shared = shared
             self.shared = nil
-            if let failure { return fail(failure) }
+            if let failure { return fail(failure, because: shared?.alert) }
             succeed(
                 ReadyConnection(
                     descriptor: -1, endpoint: endpoint, connectTime: pool.loop.now - startedAt, stream: nil,
@@ -85,13 +84,14 @@ final class ConnectAttempt {
         completion?(.success(connection))
     }
 
-    private func fail(_ failure: UpstreamFailure) {
+    /// `error`: what TLS failed for, more exactly than clients are told.
+    private func fail(_ failure: UpstreamFailure, because error: TLSError? = nil) {
         pool.closed(endpoint)
         let isQuick = pool.loop.now - startedAt < Self.quickTime
-        pool.noteConnectFailure(failure, of: endpoint, isQuick: isQuick)
+        pool.noteConnectFailure(failure, of: endpoint, isQuick: isQuick, because: error)
         let completion = completion
         self.completion = nil
-        completion?(.failure(ConnectAttemptError(failure: failure)))
+        completion?(.failure(ConnectAttemptError(failure: failure, tls: error)))
     }
 
     /// What is left of the attempt's time, in nanoseconds, at least 1.
@@ -120,4 +120,9 @@ final class ConnectAttempt {
 /// Why an attempt failed.
 struct ConnectAttemptError: Error {
     let failure: UpstreamFailure
+    /// What TLS failed for, where that is why.
+    let tls: TLSError?
+
+    /// The same for an operator.
+    var reason: EndpointFailure { tls.map { EndpointFailure.tls($0) } ?? .connecting(failure) }
 }

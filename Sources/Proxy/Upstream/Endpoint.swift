@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 internal import Octets
 
 /// One address of an upstream as one worker sees it: its idle connections, its load, its health.
@@ -45,6 +46,10 @@ final class Endpoint {
     private(set) var ejections = 0
     /// Whether its connections bear to be used again.
     @safe @exclusivity(unchecked) var reuse = ReuseHistory()
+    /// What went wrong last, and the nanosecond of that; nil while nothing has.
+    private(set) var lastFailure: (what: EndpointFailure, at: UInt64)?
+    /// Which lines of TLS that failed are told, by the word for why.
+    var tlsLines = LineLimits<String>()
     private var level: UInt64 = 0
     private var healthySince: UInt64 = 0
 
@@ -69,6 +74,7 @@ final class Endpoint {
         (isDead, isFailingChecks) = (known.isDead, known.isFailingChecks)
         (ejectedUntil, level, healthySince) = (known.ejectedUntil, known.level, known.healthySince)
         (ejections, reuse) = (known.ejections, known.reuse)
+        lastFailure = known.lastFailure
         update()
     }
 
@@ -79,7 +85,7 @@ final class Endpoint {
         KnownHealth(
             failures: failures, connectFailures: connectFailures, failsQuickly: failsQuickly, isDead: isDead,
             ejectedUntil: ejectedUntil, level: level, healthySince: healthySince, isFailingChecks: isFailingChecks,
-            ejections: ejections, reuse: reuse
+            ejections: ejections, reuse: reuse, lastFailure: lastFailure
         ).kept(now, by: rule)
     }
 
@@ -114,6 +120,9 @@ final class Endpoint {
         return isDead
     }
 
+    /// Something went wrong, for whoever asks why.
+    func note(_ what: EndpointFailure, at time: UInt64) { lastFailure = (what, time) }
+
     /// A connection was made.
     func noteConnected(_ now: UInt64) {
         guard connectFailures > 0 else { return }
@@ -145,6 +154,33 @@ final class Endpoint {
     }
 }
 
+/// What went wrong with an address.
+enum EndpointFailure: CustomStringConvertible {
+    case connecting(UpstreamFailure)
+    case tls(TLSError)
+    /// A status that counts as a failure.
+    case status(Int)
+    /// The connection ended before a response, or the request's stream did.
+    case closed
+    case timedOut
+    case malformed
+    /// A check failed, for this reason.
+    case check(String)
+
+    /// One line for a person.
+    var description: String {
+        switch self {
+        case .connecting(let failure): Refusal.upstream(failure).detail
+        case .tls(let error): "TLS failed: \(error)"
+        case .status(let status): "it answered with \(status)"
+        case .closed: "it closed the connection, or gave the request up, before it answered"
+        case .timedOut: "it didn't answer in time"
+        case .malformed: "its response can't be read"
+        case .check(let reason): "a check failed: \(reason)"
+        }
+    }
+}
+
 /// What is known of an address' health apart from who serves it: a pool hands it on to the one that takes its place.
 struct KnownHealth {
     fileprivate var failures = 0
@@ -157,12 +193,13 @@ struct KnownHealth {
     fileprivate var isFailingChecks = false
     fileprivate var ejections = 0
     fileprivate var reuse = ReuseHistory()
+    fileprivate var lastFailure: (what: EndpointFailure, at: UInt64)?
 
     /// As far as it holds by that rule.
     func kept(_ now: UInt64, by rule: HealthCarryOver) -> KnownHealth {
         var kept = KnownHealth()
         kept.ejections = ejections
-        if rule.isSameServer { kept.reuse = reuse }
+        if rule.isSameServer { (kept.reuse, kept.lastFailure) = (reuse, lastFailure) }
         if rule.keepsChecks { kept.isFailingChecks = isFailingChecks }
         if rule.keepsFailures { kept.failures = failures }
         if rule.keepsConnecting { (kept.connectFailures, kept.failsQuickly) = (connectFailures, failsQuickly) }

@@ -115,5 +115,7 @@ final class Fetch: StreamHandler {
     }
 
     func drained(_ stream: Stream) {}
-    func failed(_ stream: Stream, _ errno: Int32) { finish(.failure(.badResponse)) }
+    func failed(_ stream: Stream, _ errno: Int32) {
+        finish(.failure(stream.tlsAlert.map { .insecure("\($0)") } ?? .badResponse))
+    }
 }

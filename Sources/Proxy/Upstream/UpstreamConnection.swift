@@ -336,6 +336,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
     private func idleEnded() {
         pool.remove(self)
         close()
+        if let alert = stream.tlsAlert { pool.noteAlert(alert, of: endpoint, isFirst: requests == 0) }
         if requests > 0, pool.loop.now &- idleSince < ReuseHistory.soon { pool.noteUnannouncedEnd(of: endpoint) }
     }
 
@@ -350,25 +351,31 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         let (phase, exchange) = (phase, exchange)
         self.exchange = nil
         close()
+        // A server of TLS 1.3 that refuses our certificate says so when the request is on its way.
+        let alert = stream.tlsAlert
         guard let exchange else { return }
         if phase == .head {
             // The end of a connection that has served others says nothing of the server: it may have been idle too long.
             if !isReused || isAnswered {
-                pool.noteFailure(of: endpoint)
+                pool.noteFailure(of: endpoint, alert.map { EndpointFailure.tls($0) } ?? .closed)
             } else {
                 pool.noteUnannouncedEnd(of: endpoint)
             }
-            tally.closed &+= 1
+        }
+        if let alert { pool.noteAlert(alert, of: endpoint, isFirst: !isReused && !isAnswered) }
+        let refusal = isAnswered ? nil : alert.map { UpstreamFailure.insecure($0.word) }
+        if phase == .head {
+            if let refusal { tally.count(refusal) } else { tally.closed &+= 1 }
             if !isAnswered, exchange.sendAgain(isReused ? .staleConnection : .reset, avoiding: endpoint) { return }
         }
         if isAnswered, phase != .done { exchange.noteAnswered(.reset) }
-        exchange.upstreamFailed()
+        if let refusal { exchange.upstreamGaveUp(.upstream(refusal)) } else { exchange.upstreamFailed() }
     }
 
     private func misread(_ fault: ResponseFault) {
         let exchange = exchange
         tally.malformed &+= 1
-        if phase == .head { pool.noteFailure(of: endpoint) }
+        if phase == .head { pool.noteFailure(of: endpoint, .malformed) }
         exchange?.upstreamMisread(fault)
         self.exchange = nil
         close()
@@ -400,7 +407,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
                 }
             }
             if phase == .head {
-                pool.noteFailure(of: endpoint)
+                pool.noteFailure(of: endpoint, .timedOut)
                 tally.timeouts &+= 1
             }
             let mayRepeat = phase == .head && !isAnswered

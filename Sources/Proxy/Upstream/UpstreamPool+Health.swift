@@ -17,7 +17,7 @@ extension UpstreamPool {
         tally.responses &+= 1
         if status >= 500, settings.health.passive.statuses.contains(where: { $0.range.contains(status) }) {
             tally.gatewayErrors &+= 1
-            return noteFailure(of: endpoint)
+            return noteFailure(of: endpoint, .status(status))
         }
         if endpoint.failures != 0 || endpoint.isProbed { noteSuccess(of: endpoint) }
     }
@@ -30,8 +30,9 @@ extension UpstreamPool {
     }
 
     /// A request failed before its response came, or the response says that the server behind is not well.
-    func noteFailure(of endpoint: Endpoint) {
+    func noteFailure(of endpoint: Endpoint, _ what: EndpointFailure) {
         tally.failures &+= 1
+        endpoint.note(what, at: loop.now)
         guard failureLimit > 0, !endpoint.isGone else { return }
         endpoint.failures += 1
         if endpoint.ejectedUntil != 0 {
@@ -86,15 +87,43 @@ extension UpstreamPool {
         }
     }
 
-    /// A connection could not be made.
-    func noteConnectFailure(_ failure: UpstreamFailure, of endpoint: Endpoint, isQuick: Bool) {
+    /// A connection could not be made; `error`: because of TLS.
+    func noteConnectFailure(
+        _ failure: UpstreamFailure, of endpoint: Endpoint, isQuick: Bool, because error: TLSError? = nil
+    ) {
         tally.count(connect: failure)
+        if let error {
+            noteTLSFailure(error, of: endpoint)
+        } else if failure.isOfAddress {
+            endpoint.note(.connecting(failure), at: loop.now)
+        }
         guard failure.isOfAddress, !endpoint.isGone, failureLimit > 0 else { return }
         let wasDead = endpoint.isDead
         guard endpoint.noteConnectFailure(isQuick: isQuick, limit: failureLimit) else { return }
         if wasDead, endpoint.ejectedUntil > loop.now { return }
         eject(endpoint, "could not be connected to \(failureLimit) times in a row")
         armProbes()
+    }
+
+    /// TLS with an address failed: tells the operator why, each reason once in ten seconds.
+    private func noteTLSFailure(_ error: TLSError, of endpoint: Endpoint) {
+        handshakes.failed(.upstream, error)
+        endpoint.note(.tls(error), at: loop.now)
+        tellTLS(error, of: endpoint)
+    }
+
+    private func tellTLS(_ error: TLSError, of endpoint: Endpoint) {
+        guard let others = endpoint.tlsLines.next(error.word, loop.now) else { return }
+        tell("TLS with \(endpoint.label) failed: \(error)\(others)")
+    }
+
+    /// The server ended a connection by an alert, behind a handshake that was over for us.
+    ///
+    /// - Parameter isFirst: whether it has answered nothing on that connection: it has refused the handshake, as TLS 1.3 lets it do late.
+    func noteAlert(_ alert: TLSError, of endpoint: Endpoint, isFirst: Bool) {
+        guard isFirst else { return tellTLS(alert, of: endpoint) }
+        tally.count(connect: .insecure(alert.word))
+        noteTLSFailure(alert, of: endpoint)
     }
 
     // MARK: By attempts of our own
@@ -151,12 +180,13 @@ extension UpstreamPool {
         }
     }
 
-    /// The checks of an address have come to another view.
-    func noteChecks(of endpoint: Endpoint, isFailing: Bool) {
+    /// The checks of an address have come to another view; `why`: what the last one failed for.
+    func noteChecks(of endpoint: Endpoint, failing why: String?) {
+        let isFailing = why != nil
         endpoint.setFailingChecks(isFailing)
-        if isFailing {
+        if let why {
             tally.ejections &+= 1
-            tell("\(endpoint.label) fails its checks")
+            tell("\(endpoint.label) fails its checks: \(why)")
         } else {
             tell(recovery: "\(endpoint.label) passes its checks again")
         }

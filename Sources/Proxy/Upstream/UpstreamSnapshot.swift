@@ -49,6 +49,9 @@ public struct EndpointSnapshot: Sendable, Hashable {
     /// Whether its connections serve one request each for now, as too many ended without a word; and how often that began.
     public var isReusePaused: Bool
     public var reusePauses: Int
+    /// What went wrong last, as a line for a person, and the seconds since then; nil: nothing has.
+    public var lastFailure: String?
+    public var lastFailureAge: UInt64?
 }
 
 /// What one worker knows of a name among an upstream's addresses.
@@ -98,6 +101,8 @@ extension Endpoint {
         return EndpointSnapshot(
             address: label, state: state, idle: idleCount, connections: connections, inFlight: inFlight,
             failures: failures, connectFailures: connectFailures, ejections: ejections,
-            isReusePaused: reuse.isPaused(now), reusePauses: reuse.pauses)
+            isReusePaused: reuse.isPaused(now), reusePauses: reuse.pauses,
+            lastFailure: lastFailure.map { "\($0.what)" },
+            lastFailureAge: lastFailure.map { now > $0.at ? (now - $0.at) / 1_000_000_000 : 0 })
     }
 }

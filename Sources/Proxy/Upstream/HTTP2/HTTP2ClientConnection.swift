@@ -280,11 +280,14 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     private func fail() {
         guard phase != .closed else { return }
         if phase == .opening {
+            if let alert { return abandon(.insecure(alert.word)) }
             let why =
                 speaksHTTP1 ? "it answers by HTTP/1" : session.failure?.reason ?? "it closed the connection at once"
             return abandon(.otherProtocol(why))
         }
         if let fault { pool.tellFault(of: endpoint, fault) }
+        // As long as all requests that have begun are still on their way, it has answered nothing.
+        if let alert { pool.noteAlert(alert, of: endpoint, isFirst: session.requests == session.openStreams) }
         letGo()
     }
 
@@ -303,6 +306,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
 
     /// Whether nothing is sent and nothing is read any more.
     var isOver: Bool { phase == .closed }
+    /// The alert of TLS by which the server ended the connection, as one of TLS 1.3 does that refuses our certificate.
+    var alert: TLSError? { stream.tlsAlert }
     /// What the server did that ended the connection, which is why requests have failed.
     var fault: String? { session.failure?.reason }
 

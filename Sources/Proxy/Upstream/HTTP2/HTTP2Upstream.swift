@@ -297,7 +297,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         if endBehindHead() { return }
         let (phase, exchange) = (phase, exchange)
         letGo()
-        if phase == .head { pool.noteFailure(of: endpoint) }
+        if phase == .head { pool.noteFailure(of: endpoint, .malformed) }
         exchange?.upstreamMisread(fault)
     }
 
@@ -314,7 +314,8 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             if phase == .body { exchange.noteAnswered(.reset) }
             return connection.isOver ? exchange.upstreamFailed() : exchange.upstreamGaveUp(.upstreamReset(told))
         }
-        pool.tally.closed &+= 1
+        let refusal = isAnswered ? nil : connection.alert.map { UpstreamFailure.insecure($0.word) }
+        if let refusal { pool.tally.count(refusal) } else { pool.tally.closed &+= 1 }
         let cause: RetryCause
         if code == .refusedStream {
             // It says nothing of the server but that it has enough, or is about to go.
@@ -324,11 +325,13 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             cause = .staleConnection
         } else {
             cause = .reset
-            pool.noteFailure(of: endpoint)
+            pool.noteFailure(of: endpoint, connection.alert.map { EndpointFailure.tls($0) } ?? .closed)
         }
         if isAnswered { exchange.noteAnswered(cause) } else if exchange.sendAgain(cause, avoiding: endpoint) { return }
         if cause.isUntouched {
             exchange.upstreamGaveUp(.upstreamRefused)
+        } else if let refusal {
+            exchange.upstreamGaveUp(.upstream(refusal))
         } else if connection.isOver {
             exchange.upstreamFailed()
         } else {
@@ -392,7 +395,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         }
         connection.noteTimeout(since: begunAt, sending: takenBefore != .max)
         if phase == .head {
-            pool.noteFailure(of: endpoint)
+            pool.noteFailure(of: endpoint, .timedOut)
             pool.tally.timeouts &+= 1
         }
         let mayRepeat = phase == .head && !isAnswered
