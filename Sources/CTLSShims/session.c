@@ -152,6 +152,13 @@ bool recast_tls_has_http2(const recast_tls *session) {
     return count == 2 && memcmp(chosen, "h2", 2) == 0;
 }
 
+bool recast_tls_has_http1(const recast_tls *session) {
+    const unsigned char *chosen = NULL;
+    unsigned count = 0;
+    SSL_get0_alpn_selected(session->ssl, &chosen, &count);
+    return count >= 7 && memcmp(chosen, "http/1.", 7) == 0;
+}
+
 bool recast_tls_is_resumed(const recast_tls *session) { return SSL_session_reused(session->ssl) == 1; }
 
 bool recast_tls_peer_subject(const recast_tls *session, char *text, size_t room) {

@@ -76,7 +76,7 @@ extension Stream {
     /// The handshake has failed here, and the peer is told why. A client of TLS 1.3 has sent its request by now, and what isn't read would
     /// make a reset of the close, which takes that away from it (docs/rules.md F16).
     private func refuse(_ tls: TLSSession) {
-        if tls.error?.reason == .plainText { writeOut(tls.plainTextAnswer.span) }
+        if let answer = tls.plainAnswer { writeOut(answer.span) }
         tls.refuse()
         if !handler.refused(self), !isClosed { fail(EPROTO) }
     }

@@ -1,3 +1,5 @@
+internal import Octets
+
 /// Why a peer's bytes can't be taken, or why bytes of ours must not be sent.
 ///
 /// After one of these nothing more is read from that connection: answer if nothing was sent yet, then close. The framing
@@ -25,6 +27,19 @@ public struct WireError: Error, Hashable, Sendable {
 
     /// Whether the body passes `WireLimits.body`, which the reader of the body has set.
     public var isBodyTooLarge: Bool { fault == .bodyTooLarge }
+
+    /// This error of the first head on a connection, or what `start`, the first bytes there, show in its place: that another protocol
+    /// is spoken.
+    public func explained(by start: Span<UInt8>) -> WireError {
+        switch SpokenProtocol.look(at: start) {
+        case .tls: WireError(.tlsRecord, at: 0)
+        case .proxyHeader: WireError(.proxyHeader, at: 0)
+        case .http, nil: self
+        }
+    }
+
+    /// Whether another protocol than HTTP is spoken.
+    public var isOtherProtocol: Bool { fault == .tlsRecord || fault == .proxyHeader }
 
     /// This error as seen from the client: what an upstream did wrong is a 502.
     public var asUpstreamFault: WireError { WireError(fault, at: offset, fromUpstream: true) }

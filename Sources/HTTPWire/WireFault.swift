@@ -1,6 +1,7 @@
 /// Every reason for a `WireError`, with its texts and the status it suggests for a request. The texts live only here.
 internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
     case bareLF, bareCR, tooManyEmptyLines
+    case tlsRecord, proxyHeader
     case badRequestLine, badMethod, badVersion, unsupportedVersion, badStatusLine, requestLineTooLong
     case badTarget, badTargetByte, badPercent, badAuthority, badScheme
     case badFieldName, fieldNameTooLong, missingColon, spaceBeforeColon, obsFold, badFieldValue, underscoreAlias
@@ -35,6 +36,9 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         case .bareLF: ("http_bare_lf", "a line ends in LF without CR")
         case .bareCR: ("http_bare_cr", "a CR is not followed by LF")
         case .tooManyEmptyLines: ("http_too_many_empty_lines", "too many empty lines before the request line")
+        case .tlsRecord: ("http_tls", "the connection begins with TLS where a message of HTTP is awaited")
+        case .proxyHeader:
+            ("http_proxy_header", "the connection begins with a header of the PROXY protocol, which isn't taken here")
         case .badRequestLine: ("http_bad_request_line", "the request line is not method, target and version")
         case .badMethod: ("http_bad_method", "the method is not a token of at most 32 bytes")
         case .badVersion: ("http_bad_version", "the version is not of the form HTTP/1.1")

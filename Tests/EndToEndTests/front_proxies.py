@@ -161,7 +161,8 @@ class FrontProxyTests:
     def test_the_proxy_protocol_is_refused(self):
         with Client(int(self.session.ports["8080"])) as client:
             client.send("PROXY TCP4 192.0.2.1 192.0.2.2 5000 80\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            self.assertEqual(client.response().status, 400)
+            response = client.response()
+            self.assertEqual((response.status, response.json["code"]), (400, "http_proxy_header"))
 
     def test_zz_requests_are_served_while_the_checks_notice_the_end(self):
         """The last one: it ends Recast."""

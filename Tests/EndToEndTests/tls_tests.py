@@ -5,11 +5,12 @@ import os
 import socket
 import ssl
 import subprocess
+import time
 import unittest
 
 import requests
 
-from harness import DEADLINE, Client, Closed, ProxyTestCase, free_port
+from harness import DEADLINE, Client, Closed, ProxyTestCase, free_port, select_nothing
 from tls_support import TLSClient, TLSUpstream, certificates, pair, path
 
 ROUTES = """
@@ -204,6 +205,57 @@ class ClientsTests(TLSTestCase):
         self.assertIn(b"HTTPS", body)
         with self.assertRaises(ssl.SSLError):
             TLSClient(self.recast.port, certificates().client_context())
+
+    def told(self, text):
+        """Waits until the operational log has `text`."""
+        deadline = time.monotonic() + DEADLINE
+        while text not in self.recast.error_text():
+            self.assertLess(time.monotonic(), deadline, self.recast.error_text())
+            select_nothing()
+
+    def test_other_protocols_on_the_tls_port_are_told_and_answered(self):
+        version_2 = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(12)
+        for start, answer, word in (
+                (b"get / HTTP/1.1\r\n\r\n", b"This port speaks HTTPS", "plain_text"),
+                (b"PROXY TCP4 192.0.2.1 192.0.2.2 5000 443\r\n", b"PROXY protocol", "proxy_header"),
+                (version_2, b"PROXY protocol", "proxy_header")):
+            with self.subTest(start):
+                client = Client(self.tls_port)
+                self.addCleanup(client.socket.close)
+                client.send(start)
+                response = client.reader.rest()
+                self.assertTrue(response.startswith(b"HTTP/1.1 400 "), response)
+                self.assertIn(answer, response)
+                self.told(f"listener 127.0.0.1:{self.tls_port}: the TLS handshake with ")
+                self.told(f"failed: {word}")
+
+    def test_other_protocols_on_the_plain_port_are_told_and_answered(self):
+        for start, code, what in (
+                (b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + bytes(100), "http_tls", "begins with TLS"),
+                (b"PROXY TCP4 192.0.2.1 192.0.2.2 5000 80\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "http_proxy_header", "PROXY protocol"),
+                (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(12), "http_proxy_header", "PROXY protocol")):
+            with self.subTest(code):
+                client = self.client()
+                client.send(start)
+                self.assert_problem(client.response(), 400, f"^{code}$")
+                self.told(f"listener 127.0.0.1:{self.recast.port}: 127.0.0.1:")
+                self.told(what)
+
+    def test_a_preface_behind_an_agreement_on_http_1_is_a_version_that_is_not_spoken(self):
+        # RFC 9113 section 3.2: over TLS the protocol is what ALPN has chosen; without ALPN the preface decides.
+        preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+        for protocols, agrees in ((["http/1.1"], True), (["http/1.0"], True), ([], False)):
+            with self.subTest(protocols):
+                context = certificates().client_context()
+                if protocols:
+                    context.set_alpn_protocols(protocols)
+                client = self.tls_client(context)
+                client.socket.sendall(preface)
+                if agrees:
+                    self.assert_problem(client.response(), 505, "^http_unsupported_version$")
+                else:
+                    # SETTINGS of the server's.
+                    self.assertEqual(client.socket.recv(9)[3], 4)
 
     def test_row_53_close_notify_and_still_waiting(self):
         client = self.tls_client()

@@ -109,7 +109,7 @@ class UpstreamsTests(ProxyTestCase):
     def test_why_a_handshake_failed_is_told_to_the_operator(self):
         for name, reason in {
             "expired": "expired (certificate has expired)", "wrong-name": "wrong_name (hostname mismatch)",
-            "mispinned": "pin_mismatch", "authority": "bad_certificate (",
+            "mispinned": "pin_mismatch", "authority": "bad_certificate (", "plain": "plain_text",
         }.items():
             with self.subTest(name):
                 count = self.recast.error_text().count(f"upstream {name}: TLS with ")

@@ -210,4 +210,69 @@ import Testing
             client.forget()
         }
     }
+
+    @Test(
+        arguments: [
+            ("get / HTTP/1.1\r\n\r\n", "plain_text", "speak up"),
+            ("\r\nPOST / HTTP/1.1\r\n\r\n", "plain_text", "speak up"),
+            ("PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n", "proxy_header", "no header"),
+            ("\r\n\r\n\0\r\nQUIT\n!\u{11}\0\u{c}123456789012", "proxy_header", "no header"),
+        ], [false, true])
+    func `what is spoken in the place of TLS is told and answered`(
+        _ row: (text: String, word: String, answer: String), _ isSlow: Bool
+    ) throws {
+        try withLoop { loop in
+            var options = serverOptions("server")
+            options.plainTextAnswer = Array("speak up".utf8)
+            options.proxyHeaderAnswer = Array("no header".utf8)
+            let (near, far) = try tcpPair()
+            let server = SecureProbe()
+            let client = Probe()
+            client.onEnded = { _ in loop.stop() }
+            let accepted = Stream(
+                loop: loop, descriptor: near, tls: .server(try TLSServerContext(options)), handler: server)
+            let stream = Stream(loop: loop, descriptor: far, handler: client)
+            let bytes = Array(row.text.utf8)
+            stream.write(bytes.span.extracting(0..<(isSlow ? 3 : bytes.count)))
+            while isSlow, accepted.bytesRead < 3 {
+                loop.afterTick(AtTickEnd {})
+                loop.stop()
+                loop.run()
+            }
+            if isSlow { stream.write(bytes.span.extracting(3..<bytes.count)) }
+            loop.run()
+            // No alert stands in front of it.
+            #expect(client.bytes.text == row.answer)
+            #expect(accepted.tlsError?.word == row.word)
+            stream.close()
+            server.probe.forget()
+            client.forget()
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 400 Bad Request\r\n\r\n", "220 mail.example\r\n", "SSH-2.0-x\r\n", "\0\0\u{12}\u{4}\0\0\0\0\0",
+    ])
+    func `a server that answers without TLS is told as one`(_ answer: String) throws {
+        try withLoop { loop in
+            let (near, far) = try tcpPair()
+            let server = Probe()
+            server.onReceived = { bytes, stream in
+                stream.write(Array(answer.utf8).span)
+                return bytes.count
+            }
+            let client = SecureProbe()
+            client.probe.onFailed = { _ in loop.stop() }
+            let listening = Stream(loop: loop, descriptor: near, handler: server)
+            let context = try TLSClientContext(clientOptions())
+            let stream = Stream(
+                loop: loop, descriptor: far, tls: .client(context, endpoint: "a.example"), handler: client)
+            loop.run()
+            #expect(stream.tlsError?.word == "plain_text")
+            #expect(client.facts == nil)
+            listening.close()
+            server.forget()
+            client.probe.forget()
+        }
+    }
 }

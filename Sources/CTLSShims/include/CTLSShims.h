@@ -156,8 +156,9 @@ unsigned recast_tls_late_messages(const recast_tls *session);
 const char *recast_tls_version(const recast_tls *session);
 const char *recast_tls_cipher(const recast_tls *session);
 bool recast_tls_is_resumed(const recast_tls *session);
-/* Whether HTTP/2 was chosen (ALPN). */
+/* Whether HTTP/2 was chosen (ALPN), or a version of HTTP/1; neither where the client named none. */
 bool recast_tls_has_http2(const recast_tls *session);
+bool recast_tls_has_http1(const recast_tls *session);
 /* The subject of the peer's certificate after RFC 2253, end-marked and cut at `room`; false when it sent none. */
 bool recast_tls_peer_subject(const recast_tls *session, char *text, size_t room);
 /* As `recast_tls_digests`, of the peer's chain: the one that was verified, or only its leaf. */

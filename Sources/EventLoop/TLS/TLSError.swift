@@ -25,6 +25,8 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case version, noCipher, noProtocol
         /// The peer speaks without TLS.
         case plainText
+        /// The client's connection begins with a header of the PROXY protocol, which isn't taken.
+        case proxyHeader
         /// The connection ended, or was reset, in the handshake.
         case closed, reset
         case handshakeTimeout
@@ -66,6 +68,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .noCipher: "no_cipher"
         case .noProtocol: "no_application_protocol"
         case .plainText: "plain_text"
+        case .proxyHeader: "proxy_header"
         case .closed: "closed"
         case .reset: "reset"
         case .handshakeTimeout: "handshake_timeout"
@@ -123,7 +126,8 @@ extension TLSError {
         case 199: .noCertificate
         case 235: .noProtocol
         case 193: .noCipher
-        // unsupported protocol, wrong version number, wrong SSL version, no protocols available, version too low.
+        // unsupported protocol, wrong SSL version, no protocols available, version too low, bad legacy version. A wrong version number
+        // (267) is that of a record: what comes is broken, or no TLS, as the session finds out by its first bytes.
         case 258, 266, 191, 396, 292: .version
         case 155, 156: .plainText
         default: .brokenProtocol

@@ -22,8 +22,10 @@ public struct TLSServerOptions: Hashable, Sendable {
     /// What ALPN takes: HTTP/1, and HTTP/2 before it.
     public var takesHTTP1 = true
     public var takesHTTP2 = false
-    /// Sent, before the connection is closed, to a client whose first byte is a capital letter: it speaks without TLS.
+    /// Sent, before the connection is closed, to a client that speaks HTTP without TLS.
     public var plainTextAnswer: [UInt8] = []
+    /// The same to one that begins with a header of the PROXY protocol.
+    public var proxyHeaderAnswer: [UInt8] = []
 
     public init(identities: [TLSIdentity]) {
         self.identities = identities

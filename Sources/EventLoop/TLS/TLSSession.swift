@@ -19,6 +19,8 @@ public struct TLSFacts: Sendable {
     public let isResumed: Bool
     /// Whether both sides have agreed on HTTP/2 (ALPN).
     public let isHTTP2: Bool
+    /// Whether they have agreed on a version of HTTP/1; neither holds where the client named no protocol.
+    public let isHTTP1: Bool
     /// The subject of the client's certificate after RFC 2253, cut at 512 bytes, where it showed one.
     public let clientSubject: String?
 }
@@ -48,12 +50,15 @@ final class TLSSession {
     private(set) var isRefused = false
     /// What was written before the handshake was over.
     var early = OutputBuffer()
-    private var hasInput = false
+    /// The first bytes, where they came one by one; nearly always none.
+    private var firstBytes: [UInt8] = []
     private var received: UInt64 = 0
 
     /// Messages of the handshake protocol that a peer may send after the handshake, and one more for each MiB: tickets, and
     /// a KeyUpdate every now and then (RFC 8446 §4.6).
     private static let lateMessages = 64
+    /// Bytes that show what a peer speaks that doesn't speak TLS.
+    private static let tellingBytes = 64
 
     init(_ role: TLSRole, loop: EventLoop) {
         self.role = role
@@ -95,9 +100,14 @@ final class TLSSession {
         if let text { unsafe text.withCString { unsafe body($0) } } else { body(nil) }
     }
 
-    /// What is sent to a client that speaks without TLS.
-    var plainTextAnswer: [UInt8] {
-        if case .server(let context) = role { context.options.plainTextAnswer } else { [] }
+    /// What is sent to a client that didn't begin with TLS, so that it reads no alert; nil to others.
+    var plainAnswer: [UInt8]? {
+        guard case .server(let context) = role else { return nil }
+        return switch error?.reason {
+        case .plainText: context.options.plainTextAnswer
+        case .proxyHeader: context.options.proxyHeaderAnswer
+        default: nil
+        }
     }
 
     // MARK: Reading
@@ -116,15 +126,11 @@ final class TLSSession {
         wire.memory.use(self)
         received &+= UInt64(count)
         if !isEstablished {
-            if !hasInput, case .server = role, (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(unsafe wire.input[0]) {
-                error = TLSError(.plainText)
-                return (0, .failed)
-            }
-            hasInput = true
             wire.lend(count)
             let outcome = shakeHands()
             guard isEstablished else {
                 wire.endLoan()
+                if outcome == .failed || received < Self.tellingBytes { lookAtStart(count, outcome) }
                 return (0, outcome)
             }
         } else {
@@ -146,6 +152,27 @@ final class TLSSession {
             noteFault()
             return (made, .failed)
         }
+    }
+
+    /// Says what the peer speaks in the place of TLS, where that is why the handshake has failed. The bytes of one that gives them one by
+    /// one are kept until they show it.
+    private func lookAtStart(_ count: Int, _ outcome: Outcome) {
+        // Of a later flight nothing is to be seen.
+        guard received == UInt64(firstBytes.count + count) else { return }
+        // SAFETY: the input still holds what was lent.
+        let input = unsafe UnsafeBufferPointer(wire.input)[..<min(count, Self.tellingBytes)]
+        unsafe firstBytes.append(contentsOf: input)
+        guard outcome == .failed, let first = firstBytes.first else { return }
+        let spoken = SpokenProtocol.look(at: firstBytes.span)
+        switch role {
+        case .server where spoken == .http: error = TLSError(.plainText)
+        case .server where spoken == .proxyHeader: error = TLSError(.proxyHeader)
+        // A server speaks second, so that this is an answer to what it couldn't read, or the greeting of some other protocol.
+        case .client where spoken == .http || !(20...24).contains(first): error = TLSError(.plainText)
+        case .server, .client: return
+        }
+        // Who doesn't speak TLS can't read an alert, which would stand in front of the answer.
+        wire.clearOutput()
     }
 
     private func shakeHands() -> Outcome {
@@ -263,6 +290,7 @@ final class TLSSession {
         return unsafe TLSFacts(
             version: String(cString: recast_tls_version(pointer)), cipher: String(cString: recast_tls_cipher(pointer)),
             isResumed: recast_tls_is_resumed(pointer), isHTTP2: recast_tls_has_http2(pointer),
+            isHTTP1: recast_tls_has_http1(pointer),
             clientSubject: subject)
     }
 }

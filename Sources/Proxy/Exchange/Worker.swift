@@ -43,7 +43,6 @@ public final class Worker {
     /// Whether what is measured is seen: the access log, the admin port, or spans.
     private(set) var isMeasuring: Bool
     private let isCounting: Bool
-    var handshakeFailures = HandshakeFailures()
     let resolver: Resolver
     /// What senders of webhooks keep on servers of their own.
     let fetches: SenderFetches
@@ -169,8 +168,9 @@ public final class Worker {
     /// Accepts on sockets that were opened for this worker.
     func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
+            let address = endpoint.socket.address
             let info = ListenerInfo(
-                port: Int(endpoint.socket.address.port), current.settings.listener(at: endpoint.name))
+                name: address.description, port: Int(address.port), current.settings.listener(at: endpoint.name))
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer, at: info)
             }

@@ -239,7 +239,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         do throws(WireError) {
             return try parser.parse(bytes, into: &head)
         } catch {
-            throw .wire(error)
+            throw .wire(requests == 1 ? error.explained(by: bytes) : error)
         }
     }
 

@@ -117,7 +117,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     /// Counts and tells of a handshake that came to nothing.
     private func noteHandshake(_ error: TLSError) {
         worker.counters.tls.failed(.client, error)
-        worker.handshakeFailures.tell(error, peer: peer, worker)
+        listener.tell(error, peer: peer, now: worker.loop.now)
     }
 
     /// Whether it waits for a request, of which nothing has come.
@@ -142,11 +142,13 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         guard !versions.contains(.http1) || bytes[0] == UInt8(ascii: "P"), versions.contains(.http2) else {
             return true
         }
+        // Over TLS both sides have agreed on what is spoken (RFC 9113 §3.2): where that is HTTP/1, the preface is a version that isn't.
+        if tlsFacts?.isHTTP1 == true { return true }
         switch Preface.look(at: bytes) {
         case .http2:
             mayBeHTTP2 = false
             handOver()
-        case .http1 where versions.contains(.http1):
+        case .http1 where versions.contains(.http1) || isOtherProtocol(bytes):
             mayBeHTTP2 = false
             return true
         case .http1:
@@ -161,6 +163,12 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
             if let exchange { beginHead(exchange) }
         }
         return false
+    }
+
+    /// Whether the parser of HTTP/1 refuses the bytes for what they are.
+    private func isOtherProtocol(_ bytes: Span<UInt8>) -> Bool {
+        let spoken = SpokenProtocol.look(at: bytes)
+        return spoken == .tls || spoken == .proxyHeader
     }
 
     /// For a client that speaks HTTP/1 where only HTTP/2 is spoken.
@@ -255,9 +263,16 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         } catch {
             phase = .exchange
             disarm()
-            exchange.refuseHead(.wire(error), on: self)
+            exchange.refuseHead(.wire(requests == 0 ? explained(error, bytes) : error), on: self)
             return bytes.count
         }
+    }
+
+    /// Why the first head can't be read, whose connection begins with `bytes`; tells the operator of a client that doesn't speak HTTP.
+    private func explained(_ error: WireError, _ bytes: Span<UInt8>) -> WireError {
+        let error = error.explained(by: bytes)
+        if error.isOtherProtocol { listener.tell(error, peer: peer, now: worker.loop.now) }
+        return error
     }
 
     /// Takes the bytes behind a head: finds the content among them and hands it to the exchange. Returns how many were used: fewer
