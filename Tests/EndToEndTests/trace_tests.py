@@ -301,7 +301,7 @@ class TrustedOriginTests(OriginTests):
                                ("made-up.example, pub.example", ("pub.example", None)), ("a b", own[1:3]), ("", own[1:3])):
             with self.subTest(host):
                 self.assertEqual(self.origin("/plain/a", f"X-Forwarded-Host: {host}")[1:3], expected)
-        for proto, expected in (("HTTPS", "https"), ("http", "http"), ("https, http", "http"), ("http, https", "https"), ("gopher", "http")):
+        for proto, expected in (("HTTPS", "https"), ("http", "http"), ("https, http", "http"), ("http, https", "https"), ("wss", "https"), ("gopher", "http")):
             with self.subTest(proto):
                 self.assertEqual(self.origin("/plain/a", f"X-Forwarded-Proto: {proto}")[0], expected)
 

@@ -27,6 +27,7 @@ import Testing
         arguments: [
             ([], "- "), (["X-Forwarded-Proto: https"], "https "), (["X-Forwarded-Proto: HTTP"], "http "),
             (["X-Forwarded-Proto: gopher", "X-Forwarded-Host: a b"], "- "),
+            (["X-Forwarded-Proto: wss"], "https "), (["X-Forwarded-Proto: WS"], "http "),
             (["X-Forwarded-Proto: http, https", "X-Forwarded-Host: evil, Pub.example:8443"], "https pub.example:8443"),
             (["X-Forwarded-Host: evil", "X-Forwarded-Host: pub.example"], "- pub.example"),
             (["X-Forwarded-Proto: http", "X-Forwarded-Proto: https, ,"], "https "),

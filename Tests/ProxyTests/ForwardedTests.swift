@@ -76,16 +76,20 @@ import Testing
         #expect(off["Forwarded"] == "for=192.0.2.8")
     }
 
-    @Test("F5 a trusted peer whose scheme or port is none is told as we see it")
+    @Test("F5 a trusted peer's scheme goes on as it is, or not at all; a port that is none is told as we see it")
     func nonsense() throws {
         try withRig(configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1")) ?? TrustedPeers() }) {
             rig throws in
             let (seen, _, _) = try rig.exchange(
                 head("X-Forwarded-Proto: gopher\r\nX-Forwarded-Port: 99x\r\nX-Forwarded-Host:\r\n"))
-            #expect(seen["X-Forwarded-Proto"] == "http")
+            #expect(seen["X-Forwarded-Proto"] == "gopher")
             #expect(seen["X-Forwarded-Port"] != "99x")
             #expect(seen["X-Forwarded-Host"] == "a")
             #expect(seen["X-Forwarded-For"] == "127.0.0.1")
+            for (said, told) in [("wss", "wss"), ("WS", "WS"), ("http/1.1", nil), ("", "http")] as [(String, String?)] {
+                let (seen, _, _) = try rig.exchange(head("X-Forwarded-Proto: \(said)\r\n"))
+                #expect(seen["X-Forwarded-Proto"] == told, "\(said)")
+            }
         }
     }
 
@@ -96,6 +100,9 @@ import Testing
             ("a", "", nil), ("a:81", "", nil), ("a", "X-Forwarded-For: 192.0.2.7\r\n", nil),
             // The scheme is.
             ("a", "X-Forwarded-Proto: https\r\n", "443"), ("a", "X-Forwarded-Proto: HTTP\r\n", "80"),
+            ("a", "X-Forwarded-Proto: wss\r\n", "443"), ("a", "X-Forwarded-Proto: Ws\r\n", "80"),
+            // Of one that isn't known nobody knows the port, which the host may tell.
+            ("a", "X-Forwarded-Proto: gopher\r\n", ""), ("a:81", "X-Forwarded-Proto: gopher\r\n", "81"),
             ("a:8443", "X-Forwarded-Proto: https\r\n", "8443"), ("[::1]:81", "X-Forwarded-Proto: http\r\n", "81"),
             ("[::1]", "X-Forwarded-Proto: https\r\n", "443"),
             ("a", "X-Forwarded-Proto: https\r\nX-Forwarded-Host:\r\n", "443"),

@@ -140,9 +140,11 @@ extension MessageHead {
             output.append("\r\n")
         }
         var isSecure: Bool?
-        if let scheme = lastMember(of: .xForwardedProto), Self.isScheme(scheme) {
-            isSecure = scheme.isEqualIgnoringCase(to: "https")
-            HeadWriter.clean("X-Forwarded-Proto", scheme, into: &output)
+        let tellsScheme = lastMember(of: .xForwardedProto) != nil
+        if let scheme = lastMember(of: .xForwardedProto) {
+            // One that isn't known says of its client what it says, which is not what is seen here.
+            isSecure = Scheme.isSecure(scheme)
+            if Scheme.isWellFormed(scheme) { HeadWriter.clean("X-Forwarded-Proto", scheme, into: &output) }
         } else {
             output.append("X-Forwarded-Proto: ")
             output.append(peer.scheme)
@@ -151,7 +153,7 @@ extension MessageHead {
         if let port = lastMember(of: .xForwardedPort), Self.isPort(port) {
             HeadWriter.clean("X-Forwarded-Port", port, into: &output)
         } else {
-            let port = toldPort(isSecure: isSecure) ?? peer.port
+            let port = toldPort(tellsScheme: tellsScheme, isSecure: isSecure) ?? peer.port
             if port > 0 { HeadWriter.field("X-Forwarded-Port", decimal: port, into: &output) }
         }
     }
@@ -160,12 +162,14 @@ extension MessageHead {
     /// the scheme; 0 where neither is known. Nil where it says nothing: then all is as we see it ourselves. What it says never stands
     /// beside the port of our own listener, which its client knows nothing of.
     ///
-    /// - Parameter isSecure: whether its scheme is https, where it says one.
-    private func toldPort(isSecure: Bool?) -> Int? {
+    /// - Parameters:
+    ///   - tellsScheme: whether it says one.
+    ///   - isSecure: whether that is a secured one, where it is known.
+    private func toldPort(tellsScheme: Bool, isSecure: Bool?) -> Int? {
         var told = port
         if let host = lastMember(of: .xForwardedHost) {
             told = Self.authority(in: host)?.port
-        } else if isSecure == nil {
+        } else if !tellsScheme {
             return nil
         }
         if let told, told > 0 { return told }
@@ -228,10 +232,6 @@ extension MessageHead {
             output.append(value(line))
         }
         return !isFirst
-    }
-
-    private static func isScheme(_ value: Span<UInt8>) -> Bool {
-        value.isEqualIgnoringCase(to: "http") || value.isEqualIgnoringCase(to: "https")
     }
 
     private static func isPort(_ value: Span<UInt8>) -> Bool {

@@ -61,8 +61,7 @@ enum ClientChain {
         }
 
         fileprivate mutating func take(scheme: Span<UInt8>) {
-            if scheme.isEqualIgnoringCase(to: "https") { isSecure = true }
-            if scheme.isEqualIgnoringCase(to: "http") { isSecure = false }
+            isSecure = Scheme.isSecure(scheme)
         }
 
         fileprivate mutating func take(host text: Span<UInt8>) {

@@ -271,7 +271,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private func readRequest(into head: inout MessageHead, hasContent: Bool) throws(WireError) {
         var builder = HeadBuilder(limits: worker.wireLimits, rules: worker.current.requestRules)
         try reader.withRequestLine { (method, scheme, authority, path) throws(WireError) in
-            isSecure = scheme.isEqualIgnoringCase(to: "https")
+            isSecure = Scheme.isSecure(scheme) == true
             try builder.beginRequest(
                 method: method, isSecure: isSecure, authority: authority, path: path, version: .http1_1, into: &head)
         }
