@@ -80,8 +80,15 @@ public final class Resolver {
             resolution.finishLater(.failure(.badName), ttl: 0)
         } else {
             resolution.setDeadline(after: nanoseconds)
-            sockets.ask(host, for: resolution)
+            sockets.ask(Self.withoutDotOfLocal(host), for: resolution)
         }
         return resolution
+    }
+
+    /// The names of this machine are absolute with and without a dot at their end (RFC 6761 §6.3), and in `/etc/hosts` they have none.
+    private static func withoutDotOfLocal(_ host: String) -> String {
+        guard host.utf8.last == UInt8(ascii: ".") else { return host }
+        let name = host.lowercased()
+        return name == "localhost." || name.hasSuffix(".localhost.") ? String(host.dropLast()) : host
     }
 }

@@ -239,10 +239,11 @@ final class NameServer: Sendable {
         }
     }
 
-    @Test func `localhost is found without a name server`() throws {
+    @Test(arguments: ["localhost", "localhost.", "LocalHost."])
+    func `localhost is found without a name server, also as an absolute name`(_ name: String) throws {
         try withLoop { loop in
             let silent = SocketAddress(ipv4: 0x7F00_0001, port: 9)
-            let outcome = try #require(try resolve("localhost", with: [silent], on: loop))
+            let outcome = try #require(try resolve(name, with: [silent], on: loop))
             let addresses = try outcome.result.get()
             #expect(outcome.ttl == Resolver.fileTTL)
             #expect(!addresses.isEmpty)
