@@ -11,10 +11,10 @@ package struct HeaderMutation: Sendable {
     package var isEmpty: Bool { bytes.isEmpty }
 
     /// A field with this value takes the place of all of that name.
-    package mutating func set(_ name: Span<UInt8>, _ value: Span<UInt8>) { write(name, value, action: 2) }
+    package mutating func set(_ name: Span<UInt8>, _ value: Span<UInt8>) { write(name, value, appends: false) }
 
     /// One more field of that name.
-    package mutating func append(_ name: Span<UInt8>, _ value: Span<UInt8>) { write(name, value, action: 0) }
+    package mutating func append(_ name: Span<UInt8>, _ value: Span<UInt8>) { write(name, value, appends: true) }
 
     package mutating func remove(_ name: Span<UInt8>) { FieldWriter.bytes(2, name, to: &bytes) }
 
@@ -23,16 +23,24 @@ package struct HeaderMutation: Sendable {
     /// Gives memory of more than `limit` bytes back, where nothing is in it.
     package mutating func shrink(to limit: Int) { bytes.shrink(to: limit) }
 
-    /// `HeaderValueOption`: 1 header (`HeaderValue`: 1 key, 3 raw_value), 3 append_action (0 append if it exists or add, 2 overwrite
-    /// if it exists or add), 4 keep_empty_value: a field with an empty value is none there otherwise.
-    private mutating func write(_ name: Span<UInt8>, _ value: Span<UInt8>, action: Int) {
+    /// `HeaderValueOption`: 1 header (`HeaderValue`: 1 key, 3 raw_value), 2 append (`BoolValue`: 1 value), 3 append_action (0 append if
+    /// it exists or add, 2 overwrite if it exists or add), 4 keep_empty_value: a field with an empty value is none there otherwise.
+    ///
+    /// Envoy's processor filter heeds `append` alone, where nothing means to overwrite, and `append_action` is what took its place in
+    /// the rest of its API: whichever a data plane reads says the same here.
+    private mutating func write(_ name: Span<UInt8>, _ value: Span<UInt8>, appends: Bool) {
         let header = FieldWriter.fieldCount(1, name.count) + FieldWriter.fieldCount(3, value.count)
-        let count = FieldWriter.fieldCount(1, header) + (action == 0 ? 0 : 2) + (value.isEmpty ? 2 : 0)
+        let count = FieldWriter.fieldCount(1, header) + (appends ? 4 : 2) + (value.isEmpty ? 2 : 0)
         FieldWriter.head(1, count, to: &bytes)
         FieldWriter.head(1, header, to: &bytes)
         FieldWriter.bytes(1, name, to: &bytes)
         FieldWriter.bytes(3, value, to: &bytes)
-        if action != 0 { FieldWriter.number(3, action, to: &bytes) }
+        if appends {
+            FieldWriter.head(2, 2, to: &bytes)
+            FieldWriter.number(1, 1, to: &bytes)
+        } else {
+            FieldWriter.number(3, 2, to: &bytes)
+        }
         if value.isEmpty { FieldWriter.number(4, 1, to: &bytes) }
     }
 }

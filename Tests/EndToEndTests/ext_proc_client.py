@@ -15,7 +15,7 @@ from raw_client import Fields, Response
 PROCESS = "/envoy.service.ext_proc.v3.ExternalProcessor/Process"
 HEALTH = "/grpc.health.v1.Health/"
 NONE, STREAMED, BUFFERED, PARTIAL, FULL_DUPLEX, GRPC = range(6)
-OVERWRITE = 2  # append_action OVERWRITE_IF_EXISTS_OR_ADD
+APPEND, OVERWRITE = 0, 2  # append_action APPEND_IF_EXISTS_OR_ADD, OVERWRITE_IF_EXISTS_OR_ADD
 MOST_OF_ANSWER = 64 * 1024  # what Envoy recommends as the most that one answer carries of a body
 OTHERS = ("host", ":authority", ":scheme", ":method")  # what Envoy lets no processor change
 
@@ -47,7 +47,8 @@ def pseudo(method, path, media_type=None, fields=(), length=None, authority="cli
 
 
 def applied(fields, mutation):
-    """Fields after a HeaderMutation."""
+    """Fields after a HeaderMutation, as Envoy 1.36 and 1.40 apply it: removals first, then each option, of which `append` alone says
+    whether it adds. What takes its place elsewhere, `append_action`, isn't heeded; it must say the same to whoever heeds it."""
     names = [option["header"]["key"] for option in mutation.get("set_headers", [])] + mutation.get("remove_headers", [])
     for name in names:
         if name != name.lower() or name in OTHERS or name.startswith("x-envoy-"):
@@ -61,10 +62,11 @@ def applied(fields, mutation):
         if "value" in header and "raw_value" in header:
             raise AssertionError("both value and raw_value: Envoy refuses that")
         value = header.get("raw_value", header.get("value", "").encode()).decode("latin-1")
-        if option.get("append_action", 0) == OVERWRITE:
+        is_added = option.get("append", {}).get("value", False)
+        if option.get("append_action", APPEND) != (APPEND if is_added else OVERWRITE):
+            raise AssertionError(f"append and append_action differ: {option}")
+        if not is_added:
             fields = Fields(pair for pair in fields if pair[0] != header["key"])
-        elif option.get("append_action", 0) not in (0, 1, 3):
-            raise AssertionError(f"an append_action of {option['append_action']}")
         if value or option.get("keep_empty_value"):
             fields.append((header["key"], value))
     return fields

@@ -238,6 +238,76 @@ class BufferedTests(ModeTests, EnvoyTestCase):
         self.assertEqual(self.upstream.requests, [])
 
 
+class HeaderTests(EnvoyTestCase):
+    """Every line of the heads beside those that Recast itself forwards, with the same routes, as a hop."""
+
+    more_routes = """
+  - name: headers
+    match: "/headers*"
+    headers:
+      request: { set: { X-Set: recast, X-New: recast }, add: { X-Seen: recast, X-Both: [a, b] }, remove: [X-Gone] }
+      response: { set: { X-Hop: recast }, add: { Set-Cookie: [c=3, d=4], X-Seen: recast }, remove: [X-Gone] }
+    compress: { codings: [gzip], min: 1B, plain: true }
+  - { name: to-json, match: "/to-json*", request: auto -> json, headers: { request: { add: { X-Seen: recast } } } }
+"""
+    # What each hop writes of its own.
+    OWN = {"host", "via", "x-request-id", "connection", "content-length", "transfer-encoding", "server", "date", "forwarded",
+           "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto"}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        hop = free_port()
+        routes = cls.more_routes.replace("    match:", "    upstream: app\n    match:").replace("{ name:", "{ upstream: app, name:")
+        cls.hop = Recast.serving(f"version: 1\nlisten: 127.0.0.1:{hop}\nupstreams: {{ app: '127.0.0.1:{cls.upstream.port}' }}\n"
+                                 f"routes:{routes}")
+        cls.addClassCleanup(cls.hop.remove)
+        cls.addClassCleanup(cls.hop.stop)
+        cls.hop_port = hop
+
+    def lines(self, fields):
+        """All lines, those of one name in their order; Envoy may join such of a list (RFC 9110, section 5.3)."""
+        return sorted(((name.lower(), element.strip()) for name, value in fields
+                       if name.lower() not in self.OWN and not name.lower().startswith("x-envoy-")
+                       for element in ([value] if name.lower() == "set-cookie" else value.split(","))), key=lambda line: line[0])
+
+    def heads(self, port, method, target, body, media_type, fields, answer):
+        self.upstream.reset()
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(body=b"some text", fields=answer)
+        self.upstream.script = script
+        with Client(port) as client:
+            client.request(method, target, body, media_type, fields)
+            response = client.response(method)
+        self.assertEqual(response.status, 200, response.body)
+        return self.lines(self.upstream.one().fields), self.lines(response.fields)
+
+    def test_the_lines_are_those_of_a_hop(self):
+        answer = ["Content-Type: text/plain", "Set-Cookie: a=1", "Set-Cookie: b=2", "Vary: Authorization", "X-Seen: upstream",
+                  "X-Hop: upstream", "X-Gone: 1"]
+        sent = ["X-Seen: client", "X-Seen: twice", "X-Set: client", "X-Gone: 1", "X-Other: 1", "X-Other: 2", "Accept-Encoding: gzip"]
+        for method, target, body, media_type in (("GET", "/headers", None, None), ("POST", "/headers", b"a=1", FORM),
+                                                 ("POST", "/to-json", b"a=1", FORM)):
+            with self.subTest(method, target=target):
+                through = [self.heads(port, method, target, body, media_type, sent, answer) for port in (self.port, self.hop_port)]
+                self.assertEqual(through[0], through[1])
+        upstream, client = through[0]
+        self.assertEqual([value for name, value in upstream if name == "x-seen"], ["client", "twice", "recast"])
+
+    def test_nothing_that_is_added_replaces(self):
+        upstream, client = self.heads(self.port, "GET", "/headers", None, None, ["X-Seen: client", "Accept-Encoding: gzip"],
+                                      ["Content-Type: text/plain", "Set-Cookie: a=1", "Vary: Authorization"])
+        self.assertEqual([value for name, value in upstream if name in ("x-seen", "x-both")], ["a", "b", "client", "recast"])
+        self.assertEqual([value for name, value in client if name == "set-cookie"], ["a=1", "c=3", "d=4"])
+        self.assertEqual([value.lower() for name, value in client if name == "vary"], ["authorization", "accept-encoding"])
+
+
+class BufferedHeaderTests(HeaderTests):
+    mode = "BUFFERED"
+
+
 class DeadTests(EnvoyTestCase):
     more_routes = ""
 

@@ -101,7 +101,9 @@ class MessageTests(unittest.TestCase):
     REQUEST = {"request_headers": {"headers": header_map([(":path", "/a"), ("x", b"\xff")]), "end_of_stream": True},
                "protocol_config": {"request_body_mode": 4, "response_body_mode": 2}}
     RESPONSE = {"request_body": {"response": {
-        "header_mutation": {"set_headers": [{"header": {"key": "a", "raw_value": b"1"}, "append_action": 2}], "remove_headers": ["b", "c"]},
+        "header_mutation": {"set_headers": [{"header": {"key": "a", "raw_value": b"1"}, "append_action": 2},
+                                            {"header": {"key": "d", "raw_value": b"2"}, "append": {"value": True}}],
+                            "remove_headers": ["b", "c"]},
         "body_mutation": {"streamed_response": {"body": bytes(300), "end_of_stream": True}}}}}
 
     def protoc(self, option, message, data):

@@ -287,7 +287,7 @@ import Testing
         ProcessingResponse.writeImmediate(204, HeaderMutation(), Span(), to: &output)
         #expect(
             try text(output) == [
-                #"7{1{1=415} 2{1{1{1="content-type" 3="a/b"} 3=2} 1{1{1="link" 3="c"}} 1{1{1="x-empty" 3=""} 3=2 4=1}} 3="{}"}"#,
+                #"7{1{1=415} 2{1{1{1="content-type" 3="a/b"} 3=2} 1{1{1="link" 3="c"} 2{1=1}} 1{1{1="x-empty" 3=""} 3=2 4=1}} 3="{}"}"#,
                 "7{1{1=204}}",
             ])
     }
