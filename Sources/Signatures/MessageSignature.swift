@@ -332,6 +332,9 @@ struct MessageSignatureCheck {
         }
     }
 
+    /// Whether a digest of the content is covered.
+    var readsContent: Bool { !digests.isEmpty }
+
     func update(_ content: Span<UInt8>) { for digest in digests { digest.update(content) } }
 
     func finish() throws(SignatureError) {

@@ -88,6 +88,16 @@ package final class SignatureVerifier {
     /// Whether `finish` needs all of the content.
     package var needsWholeContent: Bool { scheme.needsWholeContent }
 
+    /// Whether `finish` judges by the content, or needs it to know the request again: a token alone says nothing of it, nor does a
+    /// signature of fields.
+    package var readsContent: Bool {
+        if let messageSignature { return messageSignature.readsContent }
+        if case .member? = scheme.timestamp { return true }
+        guard scheme.special == nil else { return true }
+        return scheme.layout.contains(.body)
+            && (options.remembers || scheme.methods.contains { $0.algorithm != .equal })
+    }
+
     /// Reads the head. A head that can't be its sender's is refused at once.
     ///
     /// - Parameters:

@@ -60,6 +60,8 @@ ROUTES = "".join(f'  - {{ name: "c{number}", match: /c{number}, upstream: app, r
   - {{ name: once, match: /once, upstream: app, request: form -> json,
       verify: {{ preset: github, secret: "{SECRET}", replay: 10m }} }}
   - {{ name: forbidden, match: /forbidden, upstream: app, verify: {{ preset: github, secret: "{SECRET}", on_failure: 403 }} }}
+  - {{ name: reported, match: /reported, upstream: app, verify: {{ preset: github, secret: "{SECRET}", on_failure: report }} }}
+  - {{ name: token, match: /token, upstream: app, verify: {{ preset: gitlab, secret: "{SECRET}" }} }}
   - {{ name: small-body, match: /small-body, upstream: app, limits: {{ body: 1KiB }}, request: form -> json }}
   - {{ name: small-plain, match: /small-plain, upstream: app, limits: {{ body: 1KiB }} }}
   - {{ name: few-fields, match: /few-fields, upstream: app, limits: {{ fields: 3 }}, request: form -> json }}
@@ -448,6 +450,18 @@ class RefusalTests(ExtProcTestCase):
                             self.assertLessEqual(count, limit)
                             self.assertTrue(message.body)
 
+    def test_content_that_isnt_seen_is_bounded_by_the_length_that_it_announces(self):
+        for count in (1023, 1024, 1025):
+            try:
+                message = self.ask("POST", "/small-plain", b"x" * count, FORM, mode=NONE)
+            except Refused as refused:
+                self.assertGreater(count, 1024)
+                self.assertEqual((refused.response.status, refused.response.json["code"]), (413, "limit_body"))
+            else:
+                self.assertLessEqual(count, 1024)
+                self.assertEqual(message.fields.all("content-length"), [str(count)])
+        self.ask("POST", "/small-plain", b"x" * 1025, FORM, mode=NONE, has_length=False)  # nobody knows
+
 
 class RouteTests(ExtProcTestCase):
     routes = ROUTES
@@ -529,6 +543,26 @@ class VerifyTests(ExtProcTestCase):
             for mode in (FULL_DUPLEX, BUFFERED):
                 with self.subTest(path, fields=fields, mode=mode):
                     self.assert_same_refusal(expected, self.refusal("POST", path, body, FORM, fields, mode=mode))
+
+    def test_content_that_isnt_seen_is_never_verified(self):
+        """In NONE a body passes beside us: neither the signature of it nor that of no body says whose it is."""
+        for path in ("/signed", "/once", "/forbidden", "/reported"):
+            for signed in (b"b=2", b"", b"other"):
+                for has_length in (True, False):
+                    with self.subTest(path, signed=signed, has_length=has_length):
+                        refused = self.refusal("POST", path, b"b=2", FORM, [github(signed)], mode=NONE, has_length=has_length)
+                        self.assertEqual((refused.status, refused.json["code"]), (500, "ext_proc_mode"))
+        # Nothing of it was remembered.
+        self.assertEqual(self.ask("POST", "/once", b"b=2", FORM, [github(b"b=2")]).json, {"b": "2"})
+
+    def test_where_there_is_no_content_or_none_is_signed_none_must_be_seen(self):
+        message = self.ask("GET", "/forbidden", fields=[github(b"")], mode=NONE)
+        self.assertEqual(message.fields.all("recast-verified"), ["github"])
+        self.assertEqual(self.refusal("GET", "/forbidden", fields=[github(b"other")], mode=NONE).status, 403)
+        for mode in (NONE, FULL_DUPLEX):
+            message = self.ask("POST", "/token", b"a=1", FORM, [("x-gitlab-token", SECRET)], mode=mode)
+            self.assertEqual(message.fields.all("recast-verified"), ["gitlab"])
+            self.assertEqual(self.refusal("POST", "/token", b"a=1", FORM, [("x-gitlab-token", "x")], mode=mode).status, 401)
 
     def test_the_mark_is_never_the_clients(self):
         message = self.ask("POST", "/plain", b"a=1", FORM, [("recast-verified", "github")])

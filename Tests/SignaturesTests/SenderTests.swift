@@ -103,6 +103,18 @@ struct SenderTests {
         #expect(none.verify(options, now: Self.now) != nil)
     }
 
+    @Test("what needs none of the content is told from what does", arguments: rows)
+    func content(_ row: Row) throws {
+        var (sample, options) = try Self.sample(row)
+        #expect(try sample.verifier(options, now: Self.now).readsContent == (row.name != "gitlab-token"))
+        options.remembers = true
+        #expect(try sample.verifier(options, now: Self.now).readsContent)
+        sample.body = []
+        options.remembers = false
+        let faultWithoutContent = sample.verify(options, now: Self.now)
+        #expect((faultWithoutContent == nil) == (row.name == "gitlab-token"))
+    }
+
     @Test("without a field, with one twice, or with one changed, it is refused", arguments: rows)
     func fields(_ row: Row) throws {
         let (sample, options) = try Self.sample(row)

@@ -88,6 +88,21 @@ struct SampleWebhook {
     func replayKey(
         _ options: SignatureVerifier.Options, now: Int, cut size: Int = .max, isSecure: Bool = true
     ) throws(SignatureError) -> [UInt8] {
+        let verifier = try verifier(options, now: now, isSecure: isSecure)
+        var at = 0
+        while at < body.count {
+            let end = at + min(size, body.count - at)
+            verifier.update(body.span.extracting(at..<end))
+            at = end
+        }
+        try verifier.finish(verifier.needsWholeContent ? body.span : Span())
+        return verifier.replayKey
+    }
+
+    /// What verifies it, of which the head is read.
+    func verifier(
+        _ options: SignatureVerifier.Options, now: Int, isSecure: Bool = true
+    ) throws(SignatureError) -> SignatureVerifier {
         var head = MessageHead()
         var builder = HeadBuilder()
         do {
@@ -101,15 +116,7 @@ struct SampleWebhook {
         } catch {
             preconditionFailure("a sample is no request: \(error)")
         }
-        let verifier = try SignatureVerifier(options, head, target: head.target, isSecure: isSecure, now: now)
-        var at = 0
-        while at < body.count {
-            let end = at + min(size, body.count - at)
-            verifier.update(body.span.extracting(at..<end))
-            at = end
-        }
-        try verifier.finish(verifier.needsWholeContent ? body.span : Span())
-        return verifier.replayKey
+        return try SignatureVerifier(options, head, target: head.target, isSecure: isSecure, now: now)
     }
 
     mutating func set(_ name: String, _ value: String) {

@@ -35,6 +35,9 @@ protocol RequestSource: AnyObject {
     func limitContent(to count: Int)
     /// Says, before any content, that the trailer fields behind it are wanted.
     func keepTrailers()
+    /// Whether the request has content that doesn't come here: it passes beside what brought the head, unseen. The head's framing
+    /// says that it is there, and how long where that is known.
+    var hidesContent: Bool { get }
     /// Bytes of the content that are still to come, where that is known: 0 when all was taken.
     var contentLeft: Int? { get }
     /// Appends the trailer fields that came behind the content, those of `names` or, without, all that may pass, as lines.
@@ -82,5 +85,6 @@ extension RequestSource {
     var origin: RequestOrigin { RequestOrigin(peer: peer.plain, port: listener.port, isSecure: isSecure) }
     var routeName: [UInt8]? { nil }
     var original: String? { nil }
+    var hidesContent: Bool { false }
     func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {}
 }

@@ -94,18 +94,20 @@ extension Exchange {
             if requestTranscoder.needsMemory { try payForRequest() }
         }
         var plan = ExchangeMachine.Plan()
-        plan.hasContent = hasContent
+        // What passes beside what brought the request is there, and never comes.
+        let isHidden = forwarder != nil && downstream?.hidesContent == true
+        plan.hasContent = hasContent && !isHidden
         plan.isConverted = requestTranscoder.isBegun
         plan.isVerified = verification != nil
         plan.isSpooled =
             route.signing != nil
             || self.framing(of: route, snapshot).mode == .length && !isCall
-                && (requestTranscoder.isBegun || framing == .chunked)
+                && (requestTranscoder.isBegun || framing == .chunked && !isHidden)
         plan.expectsContinue = request.expectsContinue
         plan.relaysExpectation = route.forwarding.forwardsExpect
         plan.takesInterim = request.capabilities.contains(.interimResponses)
-        plan.hasMemory = !hasContent || hasMemory(for: framing)
-        if !hasContent { noteContentEnd() }
+        plan.hasMemory = !plan.hasContent || hasMemory(for: framing)
+        if !plan.hasContent { noteContentEnd() }
         if forwarder != nil { try downstream?.check(route, &plan) }
         try handle(.began(plan))
     }

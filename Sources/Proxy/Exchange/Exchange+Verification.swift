@@ -84,7 +84,12 @@ extension Exchange {
                 rule.options, request, target: target.span,
                 isSecure: downstream?.isSecure == true || request.isSecureTarget,
                 now: worker.loop.wallClockMilliseconds)
-            guard framing.isEmpty else {
+            // What holds without the content needs none of it. What doesn't waits for it, also where it never comes: such a request
+            // is refused before anything is waited for.
+            let isJudgedAlone =
+                framing.isEmpty
+                || downstream?.hidesContent == true && !verifier.readsContent && rule.challenge?.isQuery != false
+            guard isJudgedAlone else {
                 verification = PendingVerification(
                     rule, verifier, Spool(spoolSettings(limit: rule.limit, route, snapshot), store: worker.spools))
                 return

@@ -47,7 +47,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private var isOver = false
     /// Whether the response passes as it is: it is the data plane's own, in the place of one that was asked for.
     private var passesResponse = false
-    /// The request has no content that we see.
+    /// The request has no content.
     private var isRequestAlone = false
     private var requestLength: Int?
     private(set) var contentLimit = Int.max
@@ -258,7 +258,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         exchange.record.headStartedAt = worker.loop.now
         self.exchange = exchange
         do throws(WireError) {
-            try readRequest(into: &exchange.request, hasContent: !endsStream && request.mode != .none)
+            try readRequest(into: &exchange.request, hasContent: !endsStream)
             requestLength = Framing.announcedLength(exchange.request)
         } catch {
             try request.headCame(endsStream: true, length: nil, to: &output)
@@ -275,11 +275,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             try builder.beginRequest(
                 method: method, isSecure: isSecure, authority: authority, path: path, version: .http1_1, into: &head)
         }
-        let mode = request.mode
         try reader.forEachField { (name, value) throws(WireError) in
             guard !ProcessedFields.arePseudo(name), !ProcessedFields.areOfHop(name) else { return }
-            // What passes beside us has no length here.
-            if mode == .none, name.isEqual(to: "content-length") { return }
             try builder.add(name, value, to: &head)
         }
         try builder.finish(&head, hasContent: hasContent)
@@ -390,8 +387,11 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         var mutation = request.beginMutation()
         var names = takeNames()
         defer { self.names = names }
+        let keepsLength = !exchange.requestTranscoder.isBegun
         try exchange.forEachRequestChange(bringsResponse: response.mode != .none) { change, name, value in
             names.set(name)
+            // Content that passes has the length that it came with, whatever rules say of fields like it.
+            if keepsLength, names.bytes.span.isEqual(to: "content-length") { return }
             mutation.make(change, names.bytes.span, value)
         }
         request.passesContent = !exchange.requestTranscoder.isBegun
@@ -441,6 +441,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     func limitContent(to count: Int) { contentLimit = count }
     func keepTrailers() {}
     var contentLeft: Int? { request.takesContent ? nil : 0 }
+    var hidesContent: Bool { request.mode == .none && !isRequestAlone }
 
     func appendTrailers(named names: [[UInt8]]?, to output: inout OutputBuffer) {
         trailers.write(named: names, into: &output)
