@@ -42,7 +42,7 @@ package enum BodyMode: Int, Hashable, Sendable, CaseIterable {
 ///
 /// `ProcessingRequest`: 2 request_headers, 3 response_headers (`HttpHeaders`: 1 headers, 3 end_of_stream); 4 request_body, 5
 /// response_body (`HttpBody`: 1 body, 2 end_of_stream); 6 request_trailers, 7 response_trailers (`HttpTrailers`: 1 trailers);
-/// 11 protocol_config (1 request_body_mode, 2 response_body_mode). A `HeaderMap` has 1 headers (`HeaderValue`: 1 key, 2 value, 3
+/// 10 observability_mode; 11 protocol_config (1 request_body_mode, 2 response_body_mode). A `HeaderMap` has 1 headers (`HeaderValue`: 1 key, 2 value, 3
 /// raw_value). Other fields mean nothing here: metadata, attributes.
 package struct MessageReader: Sendable {
     package enum Event: Hashable, Sendable {
@@ -250,9 +250,18 @@ package struct MessageReader: Sendable {
             guard !(2...7).contains(field.number) else {
                 throw CallError(.invalidArgument, "a message is about two things")
             }
+            if field.number == 10 { try Self.checkHeeded(field) }
         }
         stage = .prefix
         return .contentEnded(direction, endsStream: endsStream)
+    }
+
+    /// Sees that what is answered is heeded: in observability_mode a data plane forwards everything as it came.
+    private static func checkHeeded(_ mode: FieldReader.Field) throws(CallError) {
+        guard try mode.integer() != 0 else { return }
+        throw CallError(
+            .failedPrecondition,
+            "observability_mode is set: requests go on unconverted and unchecked, whatever is answered (it must be false)")
     }
 
     private mutating func readWhole() throws(CallError) -> Event {
@@ -262,6 +271,7 @@ package struct MessageReader: Sendable {
         while let field = try reader.next(in: held.span) {
             switch field.number {
             case 2...7: found = (field.number, try field.bytes())
+            case 10: try Self.checkHeeded(field)
             case 11: try readConfiguration(try field.bytes())
             default: break
             }

@@ -4,13 +4,14 @@ public import Octets
 /// anything is read; nested messages are read by a reader of their own, so nothing recurses.
 ///
 /// Encoding: varints of at most ten bytes; a field is a varint of its number × 8 and its wire type, and a value: a varint (0), 8 bytes
-/// (1), a varint length and as many bytes (2), or 4 bytes (5). Groups (3 and 4) were given up with proto2 and are refused.
+/// (1), a varint length and as many bytes (2), or 4 bytes (5). Groups (3 up to the 4 with the same number), which were given up with
+/// proto2, are skipped, as by every reader of proto3.
 package struct FieldReader {
     package enum Value: Hashable, Sendable {
         case number(UInt64)
         /// The place of the bytes among those that are read.
         case bytes(Range<Int>)
-        /// 8 or 4 bytes, which no field of the service has.
+        /// 8 or 4 bytes, or a group, none of which a field of the service has.
         case fixed
     }
 
@@ -49,8 +50,32 @@ package struct FieldReader {
         guard at < end else { return nil }
         let tag = try Self.varint(bytes, &at, end)
         let number = try Self.number(of: tag)
+        guard tag & 7 == 3 else { return Field(number: number, value: try value(tag, bytes)) }
+        // Groups in groups are skipped without recursion.
+        var open = [number]
+        while let innermost = open.last {
+            guard at < end else { throw Self.truncated }
+            let tag = try Self.varint(bytes, &at, end)
+            let number = try Self.number(of: tag)
+            switch tag & 7 {
+            case 3:
+                guard open.count < Self.deepest else { throw CallError(.invalidArgument, "groups are nested too deep") }
+                open.append(number)
+            case 4:
+                guard number == innermost else { throw CallError(.invalidArgument, "a group ends as another one") }
+                open.removeLast()
+            default: _ = try value(tag, bytes)
+            }
+        }
+        return Field(number: number, value: .fixed)
+    }
+
+    /// Groups in each other at most, as libraries take by default.
+    private static let deepest = 100
+
+    private mutating func value(_ tag: UInt64, _ bytes: Span<UInt8>) throws(CallError) -> Value {
         switch tag & 7 {
-        case 0: return Field(number: number, value: .number(try Self.varint(bytes, &at, end)))
+        case 0: return .number(try Self.varint(bytes, &at, end))
         case 1: try skip(8)
         case 5: try skip(4)
         case 2:
@@ -58,10 +83,10 @@ package struct FieldReader {
             guard count <= UInt64(end - at) else { throw Self.truncated }
             let start = at
             at += Int(count)
-            return Field(number: number, value: .bytes(start..<at))
+            return .bytes(start..<at)
         default: throw CallError(.invalidArgument, "a field has wire type \(tag & 7)")
         }
-        return Field(number: number, value: .fixed)
+        return .fixed
     }
 
     private mutating func skip(_ count: Int) throws(CallError) {

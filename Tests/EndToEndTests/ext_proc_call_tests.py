@@ -10,7 +10,7 @@ import unittest
 
 from ext_proc_client import BUFFERED, FULL_DUPLEX, GRPC, HEALTH, NONE, PARTIAL, PROCESS, STREAMED, Ended, ExtProcTestCase, Processing, Refused, pseudo
 from ext_proc_messages import decode, encode, header_map, tagged, varint
-from grpc_client import INVALID_ARGUMENT, NOT_FOUND, OK, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Call, framed
+from grpc_client import FAILED_PRECONDITION, INVALID_ARGUMENT, NOT_FOUND, OK, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Call, framed
 from harness import DEADLINE, FORM, JSON, Closed, Recast, Upstream, free_port, memory_of
 from http2_client import CANCEL, MAX_CONCURRENT_STREAMS, HTTP2Client, reset, window_update
 from lifecycle_support import reload, wait_until
@@ -117,8 +117,9 @@ class BrokenCallTests(CallTestCase):
         self.assert_alive()
 
     def test_fields_that_nobody_knows_are_skipped(self):
-        """A newer Envoy may send more, in any wire type."""
+        """A newer Envoy may send more, in any wire type, groups included."""
         more = (tagged(100, 0, varint(1 << 63)) + tagged(101, 2, b"\xff\xff") + tagged(102, 1, bytes(8)) + tagged(103, 5, bytes(4))
+                + varint(104 << 3 | 3) + tagged(1, 0, varint(1)) + varint(104 << 3 | 4)
                 + tagged(8, 2, tagged(1, 2, b"\x0a\x01a")) + tagged(9, 2, tagged(1, 2, b"k") + tagged(2, 2, b"")))
         inner = encode("HttpHeaders", {"headers": header_map(pseudo("POST", "/form-json", FORM))}) + more
         for parts in ((more, b""), (b"", more), (more, more)):
@@ -191,7 +192,10 @@ class BrokenCallTests(CallTestCase):
         head = header_map(pseudo("POST", "/form-json", FORM))
         answer = header_map([(":status", "200")])
         orders = [
-            [{"request_body": {"body": b"a=1"}}], [{"request_trailers": {}}], [{"response_headers": {"headers": answer}}],
+            [{"request_body": {"body": b"a=1"}}], [{"request_trailers": {}}],
+            [{"response_headers": {"headers": answer}}, {"request_headers": {"headers": head}}],
+            [{"response_headers": {"headers": answer}}, {"request_body": {"body": b"a=1"}}],
+            [{"response_headers": {"headers": answer}}] * 2,
             [{"response_body": {"body": b"x"}}], [{"request_headers": {"headers": head}}] * 2,
             [{"request_headers": {"headers": head}}, {"response_body": {"body": b"x"}}],
             [{"request_headers": {"headers": head}}, {"request_body": {"body": b"a=1"}}, {"request_trailers": {}}, {"request_trailers": {}}],
@@ -476,7 +480,7 @@ class SlowClientTests(CallTestCase):
                 if refused:
                     with self.assertRaises(Refused) as raised:
                         call.take_streamed("request", call.take_headers("request", []), has_trailers=True)
-                    self.assertEqual((raised.exception.response.status, raised.exception.response.json["code"]), (500, "ext_proc_mode"))
+                    self.assertEqual((raised.exception.response.status, raised.exception.response.json["code"]), (400, "ext_proc_trailers"))
                 else:
                     message = call.take_streamed("request", call.take_headers("request", []), has_trailers=True)
                     self.assertEqual(message.body, b"")
@@ -675,6 +679,48 @@ class OwnAnswerTests(CallTestCase):
                 self.assertEqual((message.status, message.body, message.media_type), (413, body, "text/plain"))
                 self.assertEqual(call.finish()[0], OK)
         self.assert_alive()
+
+
+class ForeignAnswerTests(CallTestCase):
+    """A filter in front of the processor answers: the request never comes, and what is said passes as it is."""
+
+    def test_in_each_mode(self):
+        for mode in (FULL_DUPLEX, BUFFERED, STREAMED, NONE):
+            for body in (b"RBAC: access denied", None):
+                with self.subTest(mode=mode, body=body):
+                    fields = [(":status", "403"), ("content-type", "text/plain"), ("x-request-id", f"foreign-{mode}")]
+                    call = self.processing(mode)
+                    message = call.run("response", fields, body, trailers=[("x-t", "v")] if body and mode == FULL_DUPLEX else None)
+                    self.assertEqual((message.status, message.media_type), (403, "text/plain"))
+                    self.assertEqual(message.body, b"" if mode == NONE else body or b"")
+                    self.assertEqual(message.trailers or {}, {})
+                    self.assertEqual(call.finish()[0], OK)
+        self.assert_alive()
+
+    def test_the_log_has_its_status_and_no_request(self):
+        call = self.processing()
+        call.run("response", [(":status", "429")], None)
+        self.assertEqual(call.finish()[0], OK)
+        lines = self.recast.log_lines()
+        while lines[-1]["status"] != 429:
+            lines = self.recast.log_lines(len(lines) + 1)
+        self.assertEqual([lines[-1].get(name) or None for name in ("route", "method", "path", "flags")], [None] * 4)
+
+    def test_a_request_without_its_head_is_none(self):
+        for event in ({"request_body": {"body": b"a=1"}}, {"request_trailers": {}}):
+            call = self.processing()
+            call.say(**event)
+            code, message = call.status()
+            self.assertEqual(code, FAILED_PRECONDITION)
+            self.assertIn("request_header_mode", message)
+        self.assert_alive()
+
+    def test_a_data_plane_that_heeds_no_answer(self):
+        call = self.processing()
+        call.say(request_headers={"headers": header_map(pseudo("POST", "/form-json", FORM))}, observability_mode=True)
+        code, message = call.status()
+        self.assertEqual(code, FAILED_PRECONDITION)
+        self.assertIn("observability_mode", message)
 
 
 class MemoryTests(CallTestCase):

@@ -58,6 +58,7 @@ class EnvoyTestCase(unittest.TestCase):
 
     mode = "FULL_DUPLEX_STREAMED"
     more_routes = MORE_ROUTES
+    filters = ""  # in front of the processor
 
     @classmethod
     def setUpClass(cls):
@@ -65,7 +66,9 @@ class EnvoyTestCase(unittest.TestCase):
         cls.addClassCleanup(cls.upstream.stop)
         cls.recast_port, cls.status_port = free_port(), free_port()
         cls.begin_recast()
-        cls.envoy = Envoy(in_mode(read("envoy.yaml"), cls.mode) if cls.more_routes else read("envoy.yaml"),
+        text = in_mode(read("envoy.yaml"), cls.mode) if cls.more_routes else read("envoy.yaml")
+        begin = "                http_filters:\n"
+        cls.envoy = Envoy(text.replace(begin, begin + cls.filters),
                           {APP: cls.upstream.port, EXT_PROC: cls.recast_port}, ADMIN)
         cls.addClassCleanup(cls.envoy.stop)
         cls.envoy.until_ready()
@@ -305,6 +308,32 @@ class HeaderTests(EnvoyTestCase):
 
 
 class BufferedHeaderTests(HeaderTests):
+    mode = "BUFFERED"
+
+
+class FilterTests(EnvoyTestCase):
+    """What a filter in front of the processor answers comes to the client as that filter says it."""
+
+    filters = """
+                  - name: envoy.filters.http.rbac
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC
+                      rules:
+                        action: DENY
+                        policies:
+                          none: { permissions: [ { header: { name: x-denied, present_match: true } } ], principals: [ { any: true } ] }
+"""
+
+    def test_a_denial_is_a_denial(self):
+        for body in (None, b"a=1"):
+            response = self.send("POST" if body else "GET", "/to-json", body, FORM, ["X-Denied: 1"])
+            self.assertEqual((response.status, response.body), (403, b"RBAC: access denied"))
+        self.assertEqual(self.upstream.requests, [])
+        self.assertEqual(self.send("POST", "/to-json", b"a=1", FORM).status, 200)
+        self.assertEqual(self.upstream.one().json, {"a": "1"})
+
+
+class BufferedFilterTests(FilterTests):
     mode = "BUFFERED"
 
 

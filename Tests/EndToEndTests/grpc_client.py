@@ -6,6 +6,7 @@ from harness import Closed
 from http2_client import END_STREAM, DATA, frame
 
 OK, CANCELLED, INVALID_ARGUMENT, NOT_FOUND, RESOURCE_EXHAUSTED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 0, 1, 3, 5, 8, 12, 13, 14
+FAILED_PRECONDITION = 9
 
 
 def framed(message, flag=0, length=None):

@@ -64,6 +64,11 @@ import Testing
                 + number(96, 5) + contentMessage(4, content, endsStream: true),
             bytes(4, number(2, 1) + bytes(1, content)),
             bytes(4, bytes(9, [1]) + bytes(1, content) + number(2, 1)),
+            // A group, in which another one is, and as many as there may be.
+            varint(95 << 3 | 3) + number(1, 5) + varint(94 << 3 | 3) + bytes(1, [1]) + varint(94 << 3 | 4)
+                + varint(95 << 3 | 4) + contentMessage(4, content, endsStream: true),
+            bytes(4, bytes(1, content) + number(2, 1) + [9 << 3 | 3, 9 << 3 | 4])
+                + Array(repeating: 9 << 3 | 3, count: 100) + Array(repeating: 9 << 3 | 4, count: 100),
             // Of several the last counts.
             bytes(8, []) + contentMessage(5, [1]) + contentMessage(4, content, endsStream: true),
             bytes(4, bytes(1, content) + bytes(9, [1]) + number(2, 1)) + bytes(8, [1]) + bytes(11, []),
@@ -87,7 +92,9 @@ import Testing
     @Test(
         "what is no message is refused, however it is cut",
         arguments: [
-            ([3 << 3 | 3], "wire type 3"), ([4 << 3 | 4], "wire type 4"), ([7 << 3 | 7], "wire type 7"),
+            ([3 << 3 | 3], "ends before"), ([9 << 3 | 3, 8 << 3, 1], "ends before"), ([9 << 3 | 3, 8 << 3 | 4], "another one"),
+            (Array(repeating: 9 << 3 | 3, count: 101), "too deep"), ([9 << 3 | 3, 8 << 3 | 6], "wire type 6"),
+            ([2 << 3 | 3, 2 << 3 | 4], "another type"), ([4 << 3 | 4], "wire type 4"), ([7 << 3 | 7], "wire type 7"),
             ([0], "no number"), ([0x80], "ends before"), ([2 << 3 | 2, 5, 0], "ends before"),
             ([8 << 3 | 1, 1, 2], "ends before"), ([8 << 3 | 5, 1], "ends before"),
             ([8 << 3] + Array(repeating: 0xFF, count: 9) + [2], "64 bits"),
@@ -106,6 +113,16 @@ import Testing
             let error = #expect(throws: CallError.self) { try read([Array(stream[..<cut]), Array(stream[cut...])]) }
             #expect(error?.status == .invalidArgument)
             #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
+        }
+    }
+
+    @Test("a data plane that heeds no answer is told so, whatever its message is about")
+    func observability() throws {
+        for message in [headMessage(2, []), contentMessage(4, [1]), bytes(6, []), []] {
+            let error = #expect(throws: CallError.self) { try read([frame(message + number(10, 1))]) }
+            #expect(error?.status == .failedPrecondition)
+            #expect(error?.reason.contains("observability_mode") == true)
+            #expect(throws: Never.self) { try read([frame(message + number(10, 0))]) }
         }
     }
 

@@ -26,6 +26,8 @@ package enum ProcessingFault: Hashable, Sendable {
     case otherPath
     /// It hands content over in a way in which the route can't do its work, which a sentence says.
     case mode(String)
+    /// Trailers came with no content in front of them, where the route would have to send some there.
+    case trailersAlone
     /// What the route would have to send is longer than this many bytes, which wait in memory in this mode.
     case bodyTooLarge(Int)
 }
@@ -155,6 +157,7 @@ extension Refusal {
         case .upstream(.timedOut), .upstreamTimeout: 504
         case .upstream, .upstreamRefused: 503
         case .processing(.bodyTooLarge): 413
+        case .processing(.trailersAlone): 400
         case .processing: 500
         }
     }
@@ -229,6 +232,7 @@ extension Refusal {
         case .processing(.unknownRoute): "ext_proc_unknown_route"
         case .processing(.otherPath): "ext_proc_other_path"
         case .processing(.mode): "ext_proc_mode"
+        case .processing(.trailersAlone): "ext_proc_trailers"
         case .processing(.bodyTooLarge): "limit_ext_proc"
         }
     }
@@ -308,6 +312,8 @@ extension Refusal {
         case .processing(.otherPath):
             "the route that the metadata recast-route names takes variables of its path, which this path doesn't match"
         case .processing(.mode(let reason)): reason
+        case .processing(.trailersAlone):
+            "the request has trailers behind an empty body, in front of which nothing can be written here: send it without trailers"
         case .processing(.bodyTooLarge(let limit)):
             "what the body becomes passes the \(limit) bytes that may wait where bodies are processed whole (BUFFERED)"
         }
@@ -356,6 +362,7 @@ extension Refusal {
             }
         case .upstreamBodyCut: .upstreamGone
         case .processing(.bodyTooLarge): .bodyLimit
+        case .processing(.trailersAlone): .badBody
         case .processing: .processing
         }
     }

@@ -506,6 +506,13 @@ final class Exchange {
         record.flag = .badRequest
     }
 
+    /// A response to a request that never came here, as a filter of a data plane gives it: what is left is to log it.
+    func noteForeignResponse(_ status: Int, on downstream: any Downstream) {
+        beginWithoutHead(on: downstream)
+        record.status = status
+        processed()
+    }
+
     private func beginWithoutHead(on downstream: any Downstream) {
         self.downstream = downstream
         request.settleTarget()

@@ -3,6 +3,7 @@ internal import ExtProc
 internal import Gateway
 internal import HTTP2
 internal import HTTPWire
+internal import Logging
 internal import Octets
 internal import Transcoding
 
@@ -180,7 +181,16 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         worker.recycle(exchange)
     }
 
+    /// Sees that a head came in front of the body of a request. Without one it can't be processed: a response alone may be the data
+    /// plane's own, content can't.
+    private func checkHead(_ direction: Direction) throws(CallError) {
+        guard direction == .request, !request.hasBegun else { return }
+        throw CallError(
+            .failedPrecondition, "the body of a request came whose head didn't (request_header_mode must be SEND)")
+    }
+
     private func take(_ content: Span<UInt8>, _ direction: Direction) throws(CallError) -> Int {
+        try checkHead(direction)
         let hasBegun = direction == .request ? request.hasBegun : response.hasBegun
         guard reader.modes != nil || !hasBegun else {
             throw CallError(
@@ -201,6 +211,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     private func contentEnded(_ direction: Direction, endsStream: Bool) throws(CallError) {
+        try checkHead(direction)
         switch direction {
         case .request:
             if try request.contentMessageEnded(endsStream: endsStream, to: &output) {
@@ -220,6 +231,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     private func trailersCame(_ direction: Direction) throws(CallError) {
+        try checkHead(direction)
         var lines = TrailerLines()
         var removals = HeaderMutation()
         let passed = exchange?.route?.forwarding.trailers ?? []
@@ -251,8 +263,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     /// Begins the exchange with the head that the data plane has of the request.
     private func beginRequest(endsStream: Bool) throws(CallError) {
-        guard !request.hasBegun else { throw CallError(.invalidArgument, "a head came behind a head") }
-        if let modes = reader.modes { (request.mode, response.mode) = (modes.request, modes.response) }
+        guard !request.hasBegun, !response.hasBegun else {
+            throw CallError(.invalidArgument, "the head of a request came behind a head")
+        }
+        takeModes()
         isRequestAlone = endsStream
         let exchange = worker.takeExchange()
         exchange.record.headStartedAt = worker.loop.now
@@ -266,6 +280,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         }
         try request.headCame(endsStream: endsStream, length: requestLength, to: &output)
         exchange.begin(on: self, forwarder: side)
+    }
+
+    private func takeModes() {
+        if let modes = reader.modes { (request.mode, response.mode) = (modes.request, modes.response) }
     }
 
     private func readRequest(into head: inout MessageHead, hasContent: Bool) throws(WireError) {
@@ -290,25 +308,24 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     // MARK: The response
 
     private func beginResponse(endsStream: Bool) throws(CallError) {
-        guard request.hasBegun else {
-            throw CallError(
-                .failedPrecondition, "a response came whose request's head didn't (request_header_mode must be SEND)")
-        }
+        // A filter in front of the processor may answer, and the request never comes here.
+        let isForeign = !request.hasBegun
+        if isForeign { takeModes() }
         // What has come out of the request stands in front of what the response becomes, also where both came in one read.
         request.flush(to: &output)
         try response.headCame(endsStream: endsStream, length: nil, to: &output)
+        var status = 0
+        reader.forEachField { name, value in
+            if name.isEqual(to: ":status") { status = ProcessedFields.status(value) }
+        }
         guard let exchange, exchange.machine.upstream == .open, exchange.upstream === side else {
             // The data plane has answered in the place of what the request would have gone to.
-            if self.exchange != nil { endExchange() }
+            if isForeign { noteForeign(status) } else if self.exchange != nil { endExchange() }
             passesResponse = true
             response.passesContent = true
             response.sendHead(HeaderMutation(), to: &output)
             if endsStream || response.mode == .none { try endResponse() }
             return
-        }
-        var status = 0
-        reader.forEachField { name, value in
-            if name.isEqual(to: ":status") { status = ProcessedFields.status(value) }
         }
         do throws(WireError) {
             var builder = HeadBuilder(limits: worker.wireLimits)
@@ -332,6 +349,17 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         exchange.respond(side.head, framing: framing)
         self.exchange?.settleResponse()
         if isAlone, self.exchange != nil { try endResponse() }
+    }
+
+    /// Logs a response to a request that never came here.
+    private func noteForeign(_ status: Int) {
+        let exchange = worker.takeExchange()
+        exchange.noteForeignResponse(status, on: self)
+        worker.recycle(exchange)
+        // Where no head of a request ever comes, nothing is converted, nor authorized, and nothing else tells.
+        guard worker.spools.mayReport("ext_proc: a response alone", at: worker.loop.now) else { return }
+        worker.logger.notice(
+            "ext_proc: a response came alone: a filter in front gave it, or request_header_mode isn't SEND")
     }
 
     private func takeResponse(_ content: Span<UInt8>) -> Int {
@@ -415,7 +443,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         do throws(CallError) {
             try request.end(to: &output)
         } catch {
-            throw .processing(.mode(error.reason))
+            // A client did that, not the data plane's settings.
+            throw .processing(.trailersAlone)
         }
         flushLater()
     }
@@ -680,6 +709,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     private func fail(_ error: CallError) {
+        // The data plane is set up otherwise than it must be, and tells of that in no log of its own by default.
+        if error.status == .failedPrecondition, worker.spools.mayReport(error.reason, at: worker.loop.now) {
+            worker.logger.warning("ext_proc: \(error.reason)")
+        }
         if let exchange {
             exchange.record.flag = .badRequest
             // What the data plane answers where it isn't told otherwise (status_on_error).
