@@ -249,7 +249,8 @@ public struct SettingsFile: Sendable {
         if case .line(let line)? = adminLine { adminPosition.line = line }
         noteFinder = SettingsNotes(
             settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
-            admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0), ofFiles: context.notes,
+            admin: adminPosition, effectiveOfRoutes: effectiveOfRoutes,
+            lacksRoutes: routes.count < (routesNode?.count ?? 0), ofFiles: context.notes,
             secrets: context.secretLengths)
         unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings

@@ -40,6 +40,8 @@ struct SettingsNotes {
     let routes: [SettingsNode.Position]
     let upstreams: [SettingsNode.Position]
     let admin: SettingsNode.Position
+    /// The values in effect for each route.
+    let effectiveOfRoutes: [[EffectiveValue]]
     /// Whether a route is left out, because what it needs isn't here.
     let lacksRoutes: Bool
     /// What was seen as files of certificates were loaded.
@@ -48,7 +50,8 @@ struct SettingsNotes {
     let secrets: [SecretLength]
 
     var all: [SettingsNote] {
-        ofFiles + adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + verificationNotes + bodyNotes
+        ofFiles + adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + dataPlaneNotes
+            + verificationNotes + bodyNotes
             + settings.routes.indices.flatMap(conversionNotes)
     }
 

@@ -17,7 +17,7 @@ HEALTH = "/grpc.health.v1.Health/"
 NONE, STREAMED, BUFFERED, PARTIAL, FULL_DUPLEX, GRPC = range(6)
 APPEND, OVERWRITE = 0, 2  # append_action APPEND_IF_EXISTS_OR_ADD, OVERWRITE_IF_EXISTS_OR_ADD
 MOST_OF_ANSWER = 64 * 1024  # what Envoy recommends as the most that one answer carries of a body
-OTHERS = ("host", ":authority", ":scheme", ":method")  # what Envoy lets no processor change
+OTHERS = ("host", ":scheme", ":method")  # what Recast never changes, and Envoy as a rule lets no processor change
 
 
 class Refused(Exception):

@@ -59,6 +59,7 @@ class EnvoyTestCase(unittest.TestCase):
     mode = "FULL_DUPLEX_STREAMED"
     more_routes = MORE_ROUTES
     filters = ""  # in front of the processor
+    rules = ""  # of what the processor may change
 
     @classmethod
     def setUpClass(cls):
@@ -68,7 +69,8 @@ class EnvoyTestCase(unittest.TestCase):
         cls.begin_recast()
         text = in_mode(read("envoy.yaml"), cls.mode) if cls.more_routes else read("envoy.yaml")
         begin = "                http_filters:\n"
-        cls.envoy = Envoy(text.replace(begin, begin + cls.filters),
+        mode = "                      processing_mode:"
+        cls.envoy = Envoy(text.replace(begin, begin + cls.filters).replace(mode, cls.rules + mode),
                           {APP: cls.upstream.port, EXT_PROC: cls.recast_port}, ADMIN)
         cls.addClassCleanup(cls.envoy.stop)
         cls.envoy.until_ready()
@@ -252,6 +254,8 @@ class HeaderTests(EnvoyTestCase):
       response: { set: { X-Hop: recast }, add: { Set-Cookie: [c=3, d=4], X-Seen: recast }, remove: [X-Gone] }
     compress: { codings: [gzip], min: 1B, plain: true }
   - { name: to-json, match: "/to-json*", request: auto -> json, headers: { request: { add: { X-Seen: recast } } } }
+  - { name: elsewhere, match: "/elsewhere*", host: other.example,
+      headers: { request: { set: { X-Client: "${client.ip}", X-Envoy-Thing: a } } } }
 """
     # What each hop writes of its own.
     OWN = {"host", "via", "x-request-id", "connection", "content-length", "transfer-encoding", "server", "date", "forwarded",
@@ -307,8 +311,23 @@ class HeaderTests(EnvoyTestCase):
         self.assertEqual([value.lower() for name, value in client if name == "vary"], ["authorization", "accept-encoding"])
 
 
+    def test_the_client_is_envoys(self):
+        self.assertEqual(self.send("GET", "/elsewhere", fields=["X-Forwarded-For: 203.0.113.7"]).status, 200)
+        self.assertEqual(self.upstream.one().fields.all("x-client"), ["203.0.113.7"])
+
+    def test_what_wants_a_rule_of_envoys_is_left_out_without(self):
+        self.assertEqual(self.send("GET", "/elsewhere").status, 200)
+        received = self.upstream.one().fields
+        self.assertEqual((received.all("host"), received.all("x-envoy-thing")),
+                         (["other.example"], ["a"]) if self.rules else (["client.example"], []))
+
+
 class BufferedHeaderTests(HeaderTests):
     mode = "BUFFERED"
+
+
+class RuledHeaderTests(HeaderTests):
+    rules = "                      mutation_rules: { allow_all_routing: true, allow_envoy: true }\n"
 
 
 class FilterTests(EnvoyTestCase):

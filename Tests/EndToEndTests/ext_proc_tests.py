@@ -61,6 +61,7 @@ ROUTES = "".join(f'  - {{ name: "c{number}", match: /c{number}, upstream: app, r
       verify: {{ preset: github, secret: "{SECRET}", replay: 10m }} }}
   - {{ name: forbidden, match: /forbidden, upstream: app, verify: {{ preset: github, secret: "{SECRET}", on_failure: 403 }} }}
   - {{ name: reported, match: /reported, upstream: app, verify: {{ preset: github, secret: "{SECRET}", on_failure: report }} }}
+  - {{ name: elsewhere, match: /elsewhere, upstream: app, host: other.example }}
   - {{ name: token, match: /token, upstream: app, verify: {{ preset: gitlab, secret: "{SECRET}" }} }}
   - {{ name: small-body, match: /small-body, upstream: app, limits: {{ body: 1KiB }}, request: form -> json }}
   - {{ name: small-plain, match: /small-plain, upstream: app, limits: {{ body: 1KiB }} }}
@@ -275,6 +276,12 @@ class HeaderTests(ExtProcTestCase):
         for name, value in fields:
             self.assertEqual(message.fields.all(name), [value], name)
         self.assertEqual(message.fields.all(":path"), [path_of("form -> json")])
+
+    def test_a_host_of_the_route_takes_the_place_of_the_clients(self):
+        for authority in ("client.example", "other.example"):
+            message = self.ask("GET", "/elsewhere", authority=authority)
+            self.assertEqual(message.fields.all(":authority"), ["other.example"])
+        self.assertEqual(self.ask("GET", "/plain").fields.all(":authority"), ["client.example"])
 
     def test_no_range_goes_behind_what_may_be_compressed(self):
         """Where the content of the response comes here, a client that resumes by a date begins anew, as behind the proxy."""

@@ -197,7 +197,7 @@ extension Exchange {
     }
 
     /// Tells what becomes of the request's head where what brought the request forwards it: the changes of its fields, and its target
-    /// as `:path` where that is another one. What is of the client and of the hop stays the forwarder's.
+    /// as `:path` and its host as `:authority` where those are other ones. What is of the client and of the hop stays the forwarder's.
     ///
     /// - Parameter bringsResponse: whether the response's content comes here, where it may get a coding.
     func forEachRequestChange(
@@ -215,6 +215,10 @@ extension Exchange {
             if !lines.span.isEqual(to: request.target) { change(.set, Self.pathName.span, lines.span) }
             lines.removeAll()
         }
+        if case .fixed(let host) = route.forwarding.host {
+            let host = Array(host.utf8)
+            if !host.span.isEqual(to: request.authority) { change(.set, Self.authorityName.span, host.span) }
+        }
         writeConversion(of: route, into: &lines)
         let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &lines)
@@ -230,6 +234,7 @@ extension Exchange {
     }
 
     private static let pathName = Array(":path".utf8)
+    private static let authorityName = Array(":authority".utf8)
 
     /// Tells the upstream of the client, in the fields of the route's format.
     func writeClient(_ rule: ForwardingRule, into output: inout OutputBuffer) {
