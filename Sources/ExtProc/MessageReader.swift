@@ -42,8 +42,8 @@ package enum BodyMode: Int, Hashable, Sendable, CaseIterable {
 ///
 /// `ProcessingRequest`: 2 request_headers, 3 response_headers (`HttpHeaders`: 1 headers, 3 end_of_stream); 4 request_body, 5
 /// response_body (`HttpBody`: 1 body, 2 end_of_stream); 6 request_trailers, 7 response_trailers (`HttpTrailers`: 1 trailers);
-/// 10 observability_mode; 11 protocol_config (1 request_body_mode, 2 response_body_mode). A `HeaderMap` has 1 headers (`HeaderValue`: 1 key, 2 value, 3
-/// raw_value). Other fields mean nothing here: metadata, attributes.
+/// 10 observability_mode; 11 protocol_config (1 request_body_mode, 2 response_body_mode). A `HeaderMap` has 1 headers
+/// (`HeaderValue`: 1 key, 2 value, 3 raw_value). Other fields mean nothing here: metadata, attributes.
 package struct MessageReader: Sendable {
     package enum Event: Hashable, Sendable {
         /// More bytes are needed.
@@ -261,7 +261,8 @@ package struct MessageReader: Sendable {
         guard try mode.integer() != 0 else { return }
         throw CallError(
             .failedPrecondition,
-            "observability_mode is set: requests go on unconverted and unchecked, whatever is answered (it must be false)")
+            "observability_mode is set: requests go on unconverted and unchecked, whatever is said (it must be false)"
+        )
     }
 
     private mutating func readWhole() throws(CallError) -> Event {

@@ -52,6 +52,8 @@ package struct ProcessingFlow: Sendable {
     package var passesContent = false
     /// Bytes of content that are still to come, where a length was said.
     private var announced: Int?
+    /// Bytes of content that have come.
+    package private(set) var contentCount = 0
 
     package init(_ direction: Direction) {
         self.direction = direction
@@ -105,6 +107,7 @@ package struct ProcessingFlow: Sendable {
 
     /// So many bytes of content were taken.
     package mutating func contentCame(_ count: Int) throws(CallError) {
+        contentCount += count
         guard let announced else { return }
         guard count <= announced else { throw CallError(.invalidArgument, "content is longer than its content-length") }
         self.announced = announced - count
@@ -195,6 +198,17 @@ package struct ProcessingFlow: Sendable {
             pending.append(content)
             pending.drop(stream(pending.span, isLast: nil, to: &output))
         }
+    }
+
+    /// What one message may bring of content that waits for its end, where it has more than that.
+    ///
+    /// - Parameters:
+    ///   - limit: what the data plane is known to take. One that has sent more in one message takes more, nobody knows how much.
+    ///   - held: what may wait here.
+    package func excess(over limit: Int, held: Int) -> Int? {
+        guard holdsContent else { return nil }
+        let most = contentCount > limit ? held : limit
+        return pending.count > most ? most : nil
     }
 
     /// Sends content that waits for more, where it may go out now.

@@ -16,8 +16,10 @@ extension SettingsNotes {
     /// What a route may say of how its requests are forwarded, by the beginning of the key, and who decides it instead.
     private static let owned = [
         (key: "upstream", owner: "Envoy's clusters"), (key: "retry", owner: "its retry_policy"),
-        (key: "timeouts.first_byte", owner: "its route's timeout"), (key: "timeouts.gap", owner: "its stream_idle_timeout"),
-        (key: "timeouts.body_gap", owner: "its stream_idle_timeout"), (key: "timeouts.tunnel", owner: "its route's timeouts"),
+        (key: "timeouts.first_byte", owner: "its route's timeout"),
+        (key: "timeouts.gap", owner: "its stream_idle_timeout"),
+        (key: "timeouts.body_gap", owner: "its stream_idle_timeout"),
+        (key: "timeouts.tunnel", owner: "its route's timeouts"),
         (key: "min_rate", owner: "its timeouts"), (key: "forwarded", owner: "its use_remote_address"),
         (key: "real_ip", owner: "its use_remote_address"), (key: "expect_continue", owner: "its connection manager"),
         (key: "half_close", owner: "its connection manager"), (key: "upgrade", owner: "its upgrade_configs"),
@@ -47,7 +49,8 @@ extension SettingsNotes {
                 ? (key: "host", owner: "its host_rewrite_literal")
                 : Self.owned.first { value.key == $0.key || value.key.hasPrefix("\($0.key).") }
             // What turns something off asks for nothing.
-            guard let entry, !["off", "false"].contains(value.value), !found.contains(where: { $0.key == entry.key }) else { continue }
+            guard let entry, !["off", "false"].contains(value.value), !found.contains(where: { $0.key == entry.key })
+            else { continue }
             found.append(entry)
         }
         if found.isEmpty { return [] }
@@ -68,13 +71,15 @@ extension SettingsNotes {
         if case .fixed = settings.routes[index].options.forwarding.host {
             notes.append(
                 note(
-                    .note, "data_plane_host", index, "Envoy changes the host under a rule of its own alone, and ignores it else",
+                    .note, "data_plane_host", index,
+                    "Envoy changes the host under a rule of its own alone, and ignores it else",
                     "mutation_rules: { allow_all_routing: true } beside its processing_mode allows it"))
         }
         let asksForEnvoys = written(index).contains { value in
             let key = value.key.lowercased()
             return key.hasPrefix("headers.")
-                && (key.contains(".x-envoy-") || key.hasSuffix(".remove") && value.value.lowercased().contains("x-envoy-"))
+                && (key.contains(".x-envoy-")
+                    || key.hasSuffix(".remove") && value.value.lowercased().contains("x-envoy-"))
         }
         if asksForEnvoys {
             notes.append(
@@ -96,9 +101,9 @@ extension SettingsNotes {
         return [
             note(
                 .warning, "client_is_data_plane", index,
-                "behind ext_proc \(uses.joined(separator: " and ")) \(uses.count == 1 ? "takes" : "take") the data plane for the one "
-                    + "client of all requests",
-                "trusted: [127.0.0.0/8], with the addresses that it connects from, takes the client from X-Forwarded-For")
+                "behind ext_proc \(uses.joined(separator: " and ")) \(uses.count == 1 ? "takes" : "take") the data "
+                    + "plane for the one client of all requests",
+                "trusted, with the addresses that it connects from, takes the client from X-Forwarded-For")
         ]
     }
 }

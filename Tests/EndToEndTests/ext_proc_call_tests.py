@@ -22,6 +22,7 @@ ROUTES = """
   - { name: json-form, match: /json-form, upstream: app, request: json -> form }
   - { name: parts, match: /parts, upstream: app, request: multipart -> multipart, limits: { body: 1GiB } }
   - { name: plain, match: "/plain*", upstream: app, limits: { body: 1GiB } }
+  - { name: answer, match: /answer, upstream: app, response: json -> form }
   - { name: compressed, match: /compressed, upstream: app, compress: { plain: true } }
 """
 SERVING, NOT_SERVING = 1, 2
@@ -750,6 +751,51 @@ class BufferedLimitTests(CallTestCase):
             self.part(count + 1)
         response = raised.exception.response
         self.assertEqual((response.status, json.loads(response.body)["code"]), (413, "limit_ext_proc"))
+
+    @staticmethod
+    def grown(count):
+        """A JSON text of less than half of them, and the form of `count` bytes that it becomes."""
+        fields = [("k", "&" * 20_000) for _ in range(count // 60_010)]
+        fields = [(f"{name}{number:04}", value) for number, (name, value) in enumerate(fields)]
+        length = sum(len(name) + 2 + 3 * len(value) for name, value in fields)
+        fields.append(("z", "x" * (count - length - 2)))
+        return json.dumps(dict(fields)).encode(), "&".join(f"{name}={value.replace('&', '%26')}" for name, value in fields).encode()
+
+    def test_what_grows_beyond_what_the_data_plane_takes_has_a_code(self):
+        for target, limit in (("/json-form", MIB),):
+            for count in (limit - 1, limit, limit + 1):
+                body, expected = self.grown(count)
+                self.assertEqual(len(expected), count)
+                self.assertLess(len(body), count // 2)
+                with self.subTest(count=count):
+                    try:
+                        message = self.ask("POST", target, body, JSON, mode=BUFFERED)
+                    except Refused as refused:
+                        self.assertGreater(count, limit)
+                        self.assertEqual((refused.response.status, json.loads(refused.response.body)["code"]), (413, "limit_ext_proc"))
+                        self.assertIn(str(limit), json.loads(refused.response.body)["detail"])
+                    else:
+                        self.assertLessEqual(count, limit)
+                        self.assertEqual(message.body, expected)
+        body, expected = self.grown(MIB + 1)
+        self.assertEqual(self.ask("POST", "/json-form", body, JSON).body, expected)  # what streams has no such bound
+
+    def test_a_response_that_grows_so_has_the_code_too(self):
+        for count in (MIB, MIB + 1):
+            body, expected = self.grown(count)
+            call = self.processing(BUFFERED)
+            call.run("request", pseudo("GET", "/answer", fields=[("x-request-id", f"grown-{count}")]))
+            fields = [(":status", "200"), ("content-type", JSON), ("content-length", str(len(body)))]
+            try:
+                message = call.run("response", fields, body)
+            except Refused as refused:
+                self.assertGreater(count, MIB)
+                self.assertEqual((refused.response.status, json.loads(refused.response.body)["code"]), (502, "limit_ext_proc"))
+                entry = self.recast.log_entry(f"grown-{count}")
+                self.assertEqual((entry["status"], entry["flags"]), (502, "RL"))
+            else:
+                self.assertEqual((count, message.body), (MIB, expected))
+            self.assertEqual(call.status()[0] if count > MIB else call.finish()[0], OK)
 
     def test_a_body_in_one_message_is_converted_as_one(self):
         body = b"a=" + b"x" * (MIB - 200_000)

@@ -92,7 +92,8 @@ import Testing
     @Test(
         "what is no message is refused, however it is cut",
         arguments: [
-            ([3 << 3 | 3], "ends before"), ([9 << 3 | 3, 8 << 3, 1], "ends before"), ([9 << 3 | 3, 8 << 3 | 4], "another one"),
+            ([3 << 3 | 3], "ends before"), ([9 << 3 | 3, 8 << 3, 1], "ends before"),
+            ([9 << 3 | 3, 8 << 3 | 4], "another one"),
             (Array(repeating: 9 << 3 | 3, count: 101), "too deep"), ([9 << 3 | 3, 8 << 3 | 6], "wire type 6"),
             ([2 << 3 | 3, 2 << 3 | 4], "another type"), ([4 << 3 | 4], "wire type 4"), ([7 << 3 | 7], "wire type 7"),
             ([0], "no number"), ([0x80], "ends before"), ([2 << 3 | 2, 5, 0], "ends before"),

@@ -47,6 +47,23 @@ import Testing
         }
     }
 
+    @Test("what one message brings is bounded, unless more has come in one", arguments: [0, 4, 5, 9])
+    func excess(_ came: Int) throws {
+        for mode in [BodyMode.buffered, .fullDuplex] {
+            var bench = Bench(mode)
+            try bench.head()
+            bench.send()
+            #expect(try bench.flow.contentComes())
+            try bench.flow.contentCame(came)
+            for count in 1...9 {
+                bench.flow.send([1].span, to: &bench.output)
+                let most = came > 4 ? 8 : 4
+                #expect(
+                    bench.flow.excess(over: 4, held: 8) == (mode == .buffered && count > most ? most : nil), "\(count)")
+            }
+        }
+    }
+
     @Test("a flow that was used is as a new one, wherever it was left", arguments: BodyMode.allCases)
     func reuse(_ mode: BodyMode) throws {
         func half(_ bench: inout Bench, _ steps: Int) throws {
@@ -287,7 +304,8 @@ import Testing
         ProcessingResponse.writeImmediate(204, HeaderMutation(), Span(), to: &output)
         #expect(
             try text(output) == [
-                #"7{1{1=415} 2{1{1{1="content-type" 3="a/b"} 3=2} 1{1{1="link" 3="c"} 2{1=1}} 1{1{1="x-empty" 3=""} 3=2 4=1}} 3="{}"}"#,
+                #"7{1{1=415} 2{1{1{1="content-type" 3="a/b"} 3=2} 1{1{1="link" 3="c"} 2{1=1}} "#
+                    + #"1{1{1="x-empty" 3=""} 3=2 4=1}} 3="{}"}"#,
                 "7{1{1=204}}",
             ])
     }

@@ -67,11 +67,24 @@ import Testing
         #expect(SettingsTestFile.mistakes(head + "  - { name: all, match: /*, upstream: app }") == [])
     }
 
+    @Test("what a data plane takes in one message is Envoy's own limit, or is said")
+    func buffer() throws {
+        let address = ListenAddress.tcp(host: "127.0.0.1", port: 9000)
+        #expect(try SettingsTestFile.parse(Self.processing).settings.listener(at: address).buffer == 1 << 20)
+        let text = Self.processing.replacing("serves: ext_proc", with: "serves: ext_proc, buffer: 4MiB")
+        let file = try SettingsTestFile.parse(text)
+        #expect(file.settings.listener(at: address).buffer == 4 << 20)
+        #expect(file.effective.contains { $0.key == "listen.127.0.0.1:9000.buffer" && $0.value == "4MiB" })
+    }
+
     @Test(
         "what is wrong is reported",
         arguments: [
             ("serves: grpc", "\"serves\" is not \"grpc\": known are http, ext_proc"),
             ("serves: ext_proc, http: [2]", "\"http\" is for listeners that serve http"),
+            ("buffer: 1MiB", "\"buffer\" is for listeners that serve ext_proc"),
+            ("serves: ext_proc, buffer: 1GiB", "\"buffer\" is at most 256MiB"),
+            ("serves: ext_proc, buffer: 100B", "\"buffer\""),
         ])
     func mistakes(_ spelling: String, _ mistake: String) {
         let mistakes = SettingsTestFile.mistakes(Self.processing.replacing("serves: ext_proc", with: spelling))

@@ -30,6 +30,8 @@ package enum ProcessingFault: Hashable, Sendable {
     case trailersAlone
     /// What the route would have to send is longer than this many bytes, which wait in memory in this mode.
     case bodyTooLarge(Int)
+    /// The same of a response.
+    case responseTooLarge(Int)
 }
 
 /// Every reason for which the proxy answers in the upstream's place: one place that decides status, code and text.
@@ -157,6 +159,7 @@ extension Refusal {
         case .upstream(.timedOut), .upstreamTimeout: 504
         case .upstream, .upstreamRefused: 503
         case .processing(.bodyTooLarge): 413
+        case .processing(.responseTooLarge): 502
         case .processing(.trailersAlone): 400
         case .processing: 500
         }
@@ -233,7 +236,7 @@ extension Refusal {
         case .processing(.otherPath): "ext_proc_other_path"
         case .processing(.mode): "ext_proc_mode"
         case .processing(.trailersAlone): "ext_proc_trailers"
-        case .processing(.bodyTooLarge): "limit_ext_proc"
+        case .processing(.bodyTooLarge), .processing(.responseTooLarge): "limit_ext_proc"
         }
     }
 
@@ -313,9 +316,11 @@ extension Refusal {
             "the route that the metadata recast-route names takes variables of its path, which this path doesn't match"
         case .processing(.mode(let reason)): reason
         case .processing(.trailersAlone):
-            "the request has trailers behind an empty body, in front of which nothing can be written here: send it without trailers"
+            "trailers came behind an empty body, in front of which nothing can be written: send it without trailers"
         case .processing(.bodyTooLarge(let limit)):
-            "what the body becomes passes the \(limit) bytes that may wait where bodies are processed whole (BUFFERED)"
+            "what the body becomes passes the \(limit) bytes that the data plane takes in one message (BUFFERED)"
+        case .processing(.responseTooLarge(let limit)):
+            "what the response becomes passes the \(limit) bytes that the data plane takes in one message (BUFFERED)"
         }
     }
 
@@ -362,6 +367,7 @@ extension Refusal {
             }
         case .upstreamBodyCut: .upstreamGone
         case .processing(.bodyTooLarge): .bodyLimit
+        case .processing(.responseTooLarge): .responseLimit
         case .processing(.trailersAlone): .badBody
         case .processing: .processing
         }

@@ -4,6 +4,11 @@ public struct ListenerSettings: Sendable {
     public var tls: ServerTLS?
     public var service = ListenerService.http
     public var versions = HTTPVersions.all
+    /// Bytes that a data plane takes of one body in one message, where it has said so by nothing that it sent: 1 MiB, as Envoy by
+    /// default (`per_connection_buffer_limit_bytes`).
+    public var buffer = Self.standardBuffer
+
+    public static let standardBuffer = 1024 * 1024
 
     public init() {}
 }

@@ -49,6 +49,11 @@ struct ListenReader {
                 section.refuse("http", "is for listeners that serve http: gRPC is spoken in HTTP/2 alone")
                 settings.versions = settings.service.versions
             }
+            if settings.service == .externalProcessing {
+                if let count = buffer(section, name) { settings.buffer = count }
+            } else {
+                section.refuse("buffer", "is for listeners that serve ext_proc")
+            }
             if let node = section.take("tls") { settings.tls = serverTLS(node, name, settings.versions) }
             if let address { listening.listeners[address] = settings }
             section.finish()
@@ -67,6 +72,16 @@ struct ListenReader {
         context.record("listen.\(address).serves", word, .line(node.position.line))
         return service
     }
+
+    /// Bytes that a data plane takes of one body in one message.
+    private func buffer(_ section: SectionReader, _ address: String) -> Int? {
+        guard let node = section.take("buffer"), let count = context.size(node, "\"buffer\"", in: Self.buffers)
+        else { return nil }
+        context.record("listen.\(address).buffer", Units.describe(bytes: count), .line(node.position.line))
+        return count
+    }
+
+    private static let buffers = 1024...(256 << 20)
 
     /// The versions of HTTP that are taken at an address.
     private func versions(_ section: SectionReader, _ address: String) -> HTTPVersions {

@@ -64,9 +64,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     /// More of a response was to be sent in one message than may be.
     private var isResponseTooLarge = false
 
-    /// Bytes that go on in one message (BUFFERED) at most, which wait in memory for the last of them: 16 MiB. Envoy itself takes 1 MiB
-    /// where nothing else is said.
-    static let bufferLimit = 16 * 1024 * 1024
+    /// Bytes that wait for the last of them, to go on in one message (BUFFERED), at most: 16 MiB, or what the listener has as `buffer`.
+    private var heldLimit: Int { max(16 * 1024 * 1024, listener.settings.buffer) }
 
     init(_ stream: HTTP2Stream, on connection: HTTP2Connection) {
         self.stream = stream
@@ -428,8 +427,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     fileprivate func sendRequest(_ content: Span<UInt8>) {
         guard shortage == nil else { return }
-        guard request.pending.count + content.count <= Self.bufferLimit else {
-            return shortage = .processing(.bodyTooLarge(Self.bufferLimit))
+        guard request.pending.count + content.count <= heldLimit else {
+            return shortage = .processing(.bodyTooLarge(heldLimit))
         }
         request.send(content, to: &output)
         if request.pending.count >= MemoryCharge.step, let exchange {
@@ -440,6 +439,9 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     fileprivate func requestEnded() throws(Refusal) {
         if let shortage { throw shortage }
+        if let limit = request.excess(over: listener.settings.buffer, held: heldLimit) {
+            throw .processing(.bodyTooLarge(limit))
+        }
         do throws(CallError) {
             try request.end(to: &output)
         } catch {
@@ -585,7 +587,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     func send(_ content: Span<UInt8>) -> Bool {
         sendResponseHead()
-        guard response.pending.count + content.count <= Self.bufferLimit else {
+        guard response.pending.count + content.count <= heldLimit else {
             isResponseTooLarge = true
             return true
         }
@@ -615,15 +617,28 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     func end(adding addTrailers: (inout OutputBuffer) -> Void) {
         sendResponseHead()
+        let excess = response.excess(over: listener.settings.buffer, held: heldLimit)
+        if let limit = isResponseTooLarge ? heldLimit : excess {
+            return refuseResponse(.processing(.responseTooLarge(limit)))
+        }
         do throws(CallError) {
-            if isResponseTooLarge {
-                throw CallError(.resourceExhausted, "the response passes \(Self.bufferLimit) bytes")
-            }
             try response.end(to: &output)
         } catch {
             finish(error.status, error.reason)
         }
         flushLater()
+    }
+
+    /// Answers in the place of a response whose content is whole and can't go on.
+    private func refuseResponse(_ refusal: Refusal) {
+        guard let exchange else { return }
+        exchange.record.status = refusal.status
+        exchange.record.flag = refusal.flag
+        let problem = Problem(refusal, requestID: exchange.requestID)
+        let body = problem.body()
+        exchange.record.bytesBack = answer(refusal.status, isLast: true, content: body.span) {
+            problem.appendFields(length: body.count, to: &$0)
+        }
     }
 
     private func sendResponseHead() {
