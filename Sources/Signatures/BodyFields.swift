@@ -8,8 +8,8 @@ package struct SignedBodyReading: Hashable, Sendable {
 
     /// - Parameters:
     ///   - limits: `fields`, `key` and those of parts hold.
-    ///   - decoding: of it, what decides on the bytes of texts: charsets, what isn't UTF-8, and transfer encodings. A sender knows nothing of
-    ///     what names mean to a library.
+    ///   - decoding: of it, what decides on the bytes of texts: charsets, what isn't UTF-8, and transfer encodings. A sender knows nothing
+    ///     of what names mean to a library.
     package init(_ limits: Limits = Limits(), _ decoding: FieldDecodingOptions = FieldDecodingOptions()) {
         self.limits = limits
         var options = FieldDecodingOptions()

@@ -33,7 +33,7 @@ ARROWS = {
         "Configuration": "Observe TLS",
         "Console": "Admin Configuration Downstream Exchange Observe Server Upstream",
         "Downstream": "Configuration Exchange Resources Upstream",
-        "Exchange": "Configuration Console Downstream Observe Resources Shadow TLS Tracing Upstream",
+        "Exchange": "Configuration Console Downstream Observe Resources Shadow Tracing Upstream",
         "Observe": "Configuration Exchange Resources TLS Tracing Upstream",
         "Resources": "Configuration Observe",
         "Server": "Admin Configuration Exchange Observe Resources TLS Tracing",

@@ -164,28 +164,37 @@ extension TLSContextHandle {
     /// The leaf's subject and serial number.
     internal var title: String {
         var serial = [CChar](repeating: 0, count: Self.subjectSize)
+        // SAFETY: as above.
         let hasSerial = unsafe recast_tls_serial(pointer, &serial, serial.count)
         let subject = link(at: 0)?.subject ?? ""
         return hasSerial ? "\(subject), serial \(Self.text(serial))" : subject
     }
 
-    fileprivate func isFor(clients: Bool) -> Bool { unsafe recast_tls_is_for(pointer, clients) }
+    fileprivate func isFor(clients: Bool) -> Bool {
+        // SAFETY: no session has the context yet.
+        unsafe recast_tls_is_for(pointer, clients)
+    }
 
     /// The names of hosts that the leaf is for, in lower case; nil where they aren't all known.
     fileprivate var names: Set<Substring>? {
         var bytes = [CChar](repeating: 0, count: Self.namesSize)
         var count = 0
+        // SAFETY: as above, of bytes.
         guard unsafe recast_tls_names(pointer, &bytes, bytes.count, &count) else { return nil }
         let text = String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return Set(text.lowercased().split(separator: "\n"))
     }
 
-    fileprivate var hasAuthority: Bool { unsafe recast_tls_has_authority(pointer) }
+    fileprivate var hasAuthority: Bool {
+        // SAFETY: no session has the context yet.
+        unsafe recast_tls_has_authority(pointer)
+    }
 
     /// The subjects of authorities without a revocation list.
     fileprivate var unlisted: [String] {
         var subjects: [String] = []
         var subject = [CChar](repeating: 0, count: Self.subjectSize)
+        // SAFETY: as above.
         while unsafe recast_tls_unlisted(pointer, subjects.count, &subject, subject.count) {
             subjects.append(Self.text(subject))
         }
