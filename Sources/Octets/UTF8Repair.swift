@@ -26,7 +26,8 @@ public struct UTF8Repair: Sendable {
         var at = 0
         while at < bytes.count {
             if held.isEmpty {
-                let end = UTF8Validator.skipASCII(bytes, from: at)
+                // Whole characters go at once, so that what is left is a fault, or a character that the end cuts.
+                let end = UTF8Validator.skipCharacters(bytes, from: at)
                 output.append(contentsOf: bytes.extracting(at..<end))
                 at = end
                 guard at < bytes.count else { return }

@@ -87,8 +87,7 @@ public struct UTF8Validator: Sendable {
     }
 
     /// The first index at or after `start` whose byte is not ASCII, or the count.
-    @usableFromInline
-    internal static func skipASCII(_ bytes: Span<UInt8>, from start: Int) -> Int {
+    public static func skipASCII(_ bytes: Span<UInt8>, from start: Int) -> Int {
         // SAFETY: eight bytes are loaded only while at + 8 <= count.
         unsafe bytes.withUnsafeBufferPointer { buffer in
             let raw = UnsafeRawBufferPointer(buffer)

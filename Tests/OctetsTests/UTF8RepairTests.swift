@@ -46,4 +46,27 @@ struct UTF8RepairTests {
         }
         #expect(mend([[0xC3, 0xA9, 0xE9, 0x74, 0xE2, 0x82]], .latin1) == Array("éét\u{E2}\u{82}".utf8))
     }
+
+    @Test(
+        "what is long comes to the same at once, in two pieces and byte by byte",
+        arguments: [.replace, .latin1] as [UTF8Repair.Mode])
+    func long(mode: UTF8Repair.Mode) {
+        let texts = ["", "a", "é", "漢字", "😀", "plain text of ASCII, ", "Grüße aus Köln, ", "漢字仮名交じり文", "😀🎉x"]
+        let faults: [[UInt8]] = [
+            [], [0xFF], [0x80, 0x80], [0xC3], [0xE2, 0x82], [0xF0, 0x9F, 0x98], [0xED, 0xA0, 0x80], [0xE0, 0x80], [0xF4, 0x90],
+            [0xC0, 0xAF], [0xE2, 0xE2, 0x82], [0xF0, 0x9F, 0xC3],
+        ]
+        for before in texts {
+            for after in texts {
+                for fault in faults {
+                    let bytes = Array(before.utf8) + fault + Array(after.utf8)
+                    let expected = mend(bytes.map { [$0] }, mode)
+                    if mode == .replace { #expect(expected == Array(String(decoding: bytes, as: UTF8.self).utf8)) }
+                    for index in 0...bytes.count {
+                        #expect(mend([bytes[..<index], bytes[index...]], mode) == expected)
+                    }
+                }
+            }
+        }
+    }
 }
