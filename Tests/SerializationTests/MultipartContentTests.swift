@@ -51,6 +51,11 @@ struct MultipartContentTests {
         ("utf-16", [0xFE, 0xFF], ""), ("utf-16", [0xFF, 0xFE, 0xFF, 0xFE], "\u{FEFF}"),
         ("utf-16", [0x3D, 0xD8, 0xA9, 0xDC], "💩"),
         ("windows-1252", [0xFE, 0xFF], "þÿ"), ("utf-8", Array("\u{FEFF}a".utf8), "\u{FEFF}a"),
+        // What iconv keeps back goes before the ASCII behind it, and a trail byte isn't ASCII.
+        ("big5", [0x61, 0x88, 0x62, 0x62, 0xA7, 0x41], "a\u{CA}\u{304}b你"),
+        ("shift_jis", [0x61, 0x5C, 0x83, 0x5C, 0x5C, 0x7E, 0x62], "a\\\\ソ\\\\~b"),
+        ("windows-1258", [0x61, 0x41, 0xCC, 0x62], "aA\u{300}b"),
+        ("windows-1251", Array("plain ".utf8) + [0xCF, 0x2C, 0xF0] + Array(" plain".utf8), "plain П,р plain"),
         ("macintosh", [0x8E], "é"), ("utf-8", Array("é".utf8), "é"), ("us-ascii", Array("a".utf8), "a"),
     ]
 
@@ -72,6 +77,9 @@ struct MultipartContentTests {
         ("utf-16le", [0x41], .reject, "!charset_invalid a"), ("windows-1253", [0xAA], .reject, "!charset_invalid a"),
         ("windows-1253", [0xAA, 0x41], .replace, "{\"a\":\"\u{FFFD}A\"}"),
         ("windows-1253", [0xAA], .latin1, "{\"a\":\"ª\"}"),
+        ("windows-1253", [0x61, 0xE1, 0xAA, 0x62], .reject, "!charset_invalid a"),
+        ("windows-1253", [0x61, 0xE1, 0xAA, 0xAA, 0xE1, 0x62], .replace, "{\"a\":\"aα\u{FFFD}\u{FFFD}αb\"}"),
+        ("windows-1253", [0x61, 0xE1, 0xAA, 0xE1, 0x62], .latin1, "{\"a\":\"aαªαb\"}"),
         ("klingon", [0x41], .reject, "!multipart_charset a"),
         ("x-user-defined", [0x41], .reject, "!multipart_charset a"),
         ("utf-8", [0xE9], .reject, "!multipart_invalid_utf8 a"),

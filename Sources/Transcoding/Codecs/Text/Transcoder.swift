@@ -37,7 +37,14 @@ internal import Octets
     private var awaitsMark: Bool
     /// The bytes of a character that has begun.
     private var carried: [UInt8] = []
-    private let ownBytes: [UInt8: Unicode.Scalar]?
+    /// What is known of the charset's bytes.
+    private let table: CharsetTable
+    /// Whether iconv has converted nothing of the text at hand: it is in its first state and keeps no character back.
+    private var isFresh = true
+    /// Where iconv writes.
+    private var room: [UInt8] = []
+    /// The bytes that `table` spells at once: what comes of them lies on the stack.
+    private static let spelledAtOnce = 256
 
     /// Nil when the system can't convert from that charset. Without a `mode`, bytes that are no text are refused. With `readsMarks`,
     /// texts of UTF-16 may begin with a byte order mark, as those that the standard decodes (§6, "decode").
@@ -48,7 +55,8 @@ internal import Octets
         }
         self.charset = charset
         self.mode = mode
-        ownBytes = charset.ownBytes
+        // SAFETY: the handle is open, and used by nobody else yet.
+        table = unsafe CharsetTable.of(charset, asking: opened)
         self.readsMarks = readsMarks && charset.unitSize == 2
         awaitsMark = self.readsMarks
         unsafe handle = opened
@@ -66,11 +74,17 @@ internal import Octets
         isOther ? unsafe otherHandle! : unsafe handle
     }
 
+    /// Whether bytes below 0x80 are ASCII wherever a character begins, so that a text of such bytes is one of UTF-8.
+    var keepsASCII: Bool { table.keepsASCII }
+
     /// Forgets a text that was begun.
     func restart() {
-        carried.removeAll(keepingCapacity: true)
-        // SAFETY: without buffers iconv goes back to its first state.
-        _ = unsafe iconv(current, nil, nil, nil, nil)
+        if !carried.isEmpty { carried.removeAll(keepingCapacity: true) }
+        if !isFresh {
+            // SAFETY: without buffers iconv goes back to its first state.
+            _ = unsafe iconv(current, nil, nil, nil, nil)
+            isFresh = true
+        }
         isOther = false
         awaitsMark = readsMarks
     }
@@ -100,8 +114,13 @@ internal import Octets
 
     /// Appends what `bytes` make certain.
     func append(_ bytes: Span<UInt8>, to output: inout [UInt8]) throws(Invalid) {
+        guard table.characters.isEmpty else { return try appendEach(bytes, to: &output) }
         var at = 0
-        if let ownBytes { return try appendEach(bytes, ownBytes, to: &output) }
+        if isFresh, table.keepsASCII {
+            // Behind the first other byte iconv may keep something back, so what follows is left to it.
+            at = UTF8Validator.skipASCII(bytes, from: 0)
+            output.append(contentsOf: bytes.extracting(0..<at))
+        }
         if awaitsMark { try readMark(bytes, &at, to: &output) }
         while !carried.isEmpty, at < bytes.count {
             carried.append(bytes[at])
@@ -128,22 +147,37 @@ internal import Octets
     }
 
     /// As above, of a charset of which each byte is a character.
-    private func appendEach(
-        _ bytes: Span<UInt8>, _ ownBytes: [UInt8: Unicode.Scalar], to output: inout [UInt8]
-    ) throws(Invalid) {
-        for index in bytes.indices {
-            if bytes[index] < 0x80 {
-                output.append(bytes[index])
-            } else if let own = ownBytes[bytes[index]] {
-                output.append(contentsOf: Array(String(own).utf8))
-            } else {
-                var consumed = 0
-                if convert(bytes.extracting(index..<index + 1), &consumed, to: &output) != .done {
-                    try replace(bytes[index], index: index, to: &output)
-                }
-                flush(to: &output)
+    private func appendEach(_ bytes: Span<UInt8>, to output: inout [UInt8]) throws(Invalid) {
+        var at = 0
+        while at < bytes.count {
+            let end = UTF8Validator.skipASCII(bytes, from: at)
+            output.append(contentsOf: bytes.extracting(at..<end))
+            at = end + spell(bytes.extracting(end..<min(bytes.count, end + Self.spelledAtOnce)), to: &output)
+            if at < bytes.count, table.characters[Int(bytes[at])] == 0 {
+                try replace(bytes[at], index: at, to: &output)
+                at += 1
             }
         }
+    }
+
+    /// Appends the characters that bytes stand for, up to the first one that stands for none. Returns the number of these bytes.
+    private func spell(_ bytes: Span<UInt8>, to output: inout [UInt8]) -> Int {
+        let characters = table.characters
+        var taken = 0
+        // SAFETY: a character is stored as four bytes, of which at most three count, so that the last one ends within the room; what is
+        // handed on has been written.
+        unsafe withUnsafeTemporaryAllocation(byteCount: Self.spelledAtOnce * 3 + 1, alignment: 4) { room in
+            var written = 0
+            while taken < bytes.count {
+                let character = characters[Int(bytes[taken])]
+                guard character != 0 else { break }
+                unsafe room.storeBytes(of: character.littleEndian, toByteOffset: written, as: UInt32.self)
+                written += Int(character >> 24)
+                taken += 1
+            }
+            unsafe output.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<written]))
+        }
+        return taken
     }
 
     /// Says that the text has ended, `end` bytes behind the start of the last piece, and makes ready for the next one.
@@ -197,6 +231,9 @@ internal import Octets
     private func convert(_ bytes: Span<UInt8>, _ consumed: inout Int, to output: inout [UInt8]) -> Outcome {
         var outcome = Outcome.done
         var taken = 0
+        var room: [UInt8] = []
+        swap(&room, &self.room)
+        isFresh = false
         // SAFETY: iconv reads within the span and writes within `room`, and says how far it came in both. It doesn't write
         // to its input, whatever its type says.
         unsafe bytes.withUnsafeBufferPointer { buffer in
@@ -205,7 +242,7 @@ internal import Octets
                 .assumingMemoryBound(to: CChar.self)
             var left = buffer.count
             while left > 0 {
-                let status = unsafe Self.step(current, &source, &left, to: &output)
+                let status = unsafe Self.step(current, &source, &left, by: &room, to: &output)
                 if status == 0 { continue }
                 if status == E2BIG { continue }
                 outcome = status == EINVAL ? .cut : .illegal
@@ -213,36 +250,44 @@ internal import Octets
             }
             taken = buffer.count - left
         }
+        swap(&room, &self.room)
         consumed = taken
         return outcome
     }
 
     private func flush(to output: inout [UInt8]) {
+        guard !isFresh else { return }
         var left = 0
         var source: UnsafeMutablePointer<CChar>?
+        var room: [UInt8] = []
+        swap(&room, &self.room)
         // SAFETY: without a source iconv writes what it keeps of a character that could have gone on.
-        while unsafe Self.step(current, &source, &left, to: &output) == E2BIG {}
+        while unsafe Self.step(current, &source, &left, by: &room, to: &output) == E2BIG {}
+        swap(&room, &self.room)
     }
 
-    /// One call, with room for some output. Returns 0 or the error's number.
+    /// One call, with room for some output, which `room` is made to have. Returns 0 or the error's number.
     @unsafe
     private static func step(
-        _ handle: iconv_t, _ source: inout UnsafeMutablePointer<CChar>?, _ left: inout Int, to output: inout [UInt8]
+        _ handle: iconv_t, _ source: inout UnsafeMutablePointer<CChar>?, _ left: inout Int, by room: inout [UInt8],
+        to output: inout [UInt8]
     ) -> Int32 {
         let size = min(max(64, left * 2), 16 * 1024)
+        if room.count < size { room = [UInt8](repeating: 0, count: size) }
         var status: Int32 = 0
-        let piece = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+        var written = 0
+        unsafe room.withUnsafeMutableBufferPointer { buffer in
             var target: UnsafeMutablePointer<CChar>? = unsafe UnsafeMutableRawPointer(buffer.baseAddress!)
                 .assumingMemoryBound(to: CChar.self)
-            var room = size
-            // SAFETY: `size` bytes are at the target; what iconv wrote is initialised.
+            var free = buffer.count
+            // SAFETY: `free` bytes are at the target, and iconv says how many of them it has left.
             let result =
                 unsafe source == nil
-                ? iconv(handle, nil, nil, &target, &room) : iconv(handle, &source, &left, &target, &room)
+                ? iconv(handle, nil, nil, &target, &free) : iconv(handle, &source, &left, &target, &free)
             if result == -1 { status = errno }
-            count = size - room
+            written = buffer.count - free
         }
-        output += piece
+        output.append(contentsOf: room.span.extracting(0..<written))
         return status
     }
 }
