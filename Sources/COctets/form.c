@@ -112,16 +112,21 @@ struct pairs_walk {
 /* What has become of a pair: in the tree, left alone, or left alone as not enough can be read. */
 enum taken { is_taken, is_left, is_cut };
 
+/* The bits of what ends the plain part of a name in a block; 0 of a byte that doesn't. */
+INLINED AVX2 __m256i ends_of_plain(const struct pairs_walk *walk, __m256i block) {
+    const __m256i low_bits = _mm256_set1_epi8(0x0F);
+    const __m256i high = _mm256_and_si256(_mm256_srli_epi32(block, 4), low_bits);
+    const __m256i by_high = _mm256_shuffle_epi8(walk->ends_by_high, high);
+    const __m256i by_low = _mm256_shuffle_epi8(walk->ends_by_low, _mm256_and_si256(block, low_bits));
+    return _mm256_and_si256(by_high, by_low);
+}
+
 /* Where the plain part of a name ends that goes on at `text`; NULL where that can't be read. */
 AVX2 static inline const uint8_t *end_of_plain(const struct pairs_walk *walk, const uint8_t *text) {
-    const __m256i low_bits = _mm256_set1_epi8(0x0F);
     /* A bracket may be an escape, which takes two bytes more. */
     for (; walk->limit - text >= 34; text += 32) {
-        const __m256i block = _mm256_loadu_si256((const __m256i *)text);
-        const __m256i high = _mm256_and_si256(_mm256_srli_epi32(block, 4), low_bits);
-        const __m256i by_high = _mm256_shuffle_epi8(walk->ends_by_high, high);
-        const __m256i by_low = _mm256_shuffle_epi8(walk->ends_by_low, _mm256_and_si256(block, low_bits));
-        const __m256i is_plain = _mm256_cmpeq_epi8(_mm256_and_si256(by_high, by_low), _mm256_setzero_si256());
+        const __m256i ends_here = ends_of_plain(walk, _mm256_loadu_si256((const __m256i *)text));
+        const __m256i is_plain = _mm256_cmpeq_epi8(ends_here, _mm256_setzero_si256());
         const uint32_t ends = ~(uint32_t)_mm256_movemask_epi8(is_plain);
         if (ends) return text + _tzcnt_u32(ends);
     }
@@ -169,12 +174,19 @@ struct value {
     uint8_t *text_end;
 };
 
+/* Whether a text may be true, false or a number that `types: safe` reads. */
+INLINED bool may_be_scalar(const uint8_t *text, size_t count) {
+    if (count == 0 || count > 20) return false;
+    return is_digit(*text) || *text == '-' || (count == 4 && *text == 't') || (count == 5 && *text == 'f');
+}
+
 /* What is to be said of a value whose text has been decoded up to `end`. */
 INLINED AVX2 struct value judged(const struct recast_pairs *of, const uint8_t *end, const uint8_t *last, const uint8_t *limit,
                                   uint8_t *text, size_t written, bool is_ascii) {
     if (end >= last || *end != '&') return (struct value){limit - end < pair_reach ? is_cut : is_left, end, text};
     if (written > of->longest_text || (!is_ascii && (of->leaves_beyond || !is_utf8(text, text + written))))
         return (struct value){is_left, end, text};
+    if (of->leaves_scalars && may_be_scalar(text, written)) return (struct value){is_left, end, text};
     return (struct value){is_taken, end, text + written};
 }
 
@@ -262,6 +274,54 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     return is_taken;
 }
 
+/* Whether a name that has been decoded is one key, as it stands. A block can be read behind it. */
+AVX2 static inline bool is_key(const struct pairs_walk *walk, const uint8_t *name, size_t count) {
+    const __m256i beyond = _mm256_set1_epi8(of_beyond);
+    for (size_t at = 0; at < count; at += 32) {
+        const __m256i ends = _mm256_andnot_si256(beyond, ends_of_plain(walk, _mm256_loadu_si256((const __m256i *)(name + at))));
+        const uint32_t plain = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(ends, _mm256_setzero_si256()));
+        if (_tzcnt_u32(~plain) < count - at && ~plain) return false;
+    }
+    return true;
+}
+
+/* The name that says in which charset the rest of a form is. */
+INLINED bool is_hint(const uint8_t *name, size_t count) { return count == 9 && !memcmp(name, "_charset_", 9); }
+
+/* As take_pair, where a part of the name has to be decoded, or is beyond ASCII, and all of it is a key of the root then. */
+AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk *walk) {
+    struct recast_pairs *const of = walk->in.of;
+    const uint8_t *const pair = walk->at;
+    if (of->ends_at_bracket) return is_left;
+    const size_t rest = (size_t)(walk->limit - pair), most = longest_value + 66;
+    size_t count;
+    bool is_ascii;
+    uint8_t *const start = walk->to;
+    const uint8_t *const behind = pair + decode_blocks(pair, rest < most ? rest : most, '=', start, &count, &is_ascii);
+    if (behind >= walk->last || *behind != '=') return walk->limit - behind < pair_reach ? is_cut : is_left;
+    if ((size_t)(behind - pair) > of->longest_name || !is_key(walk, start, count)) return is_left;
+    if (!is_ascii && (of->leaves_beyond || !is_utf8(start, start + count))) return is_left;
+    if (of->leaves_hint && is_hint(start, count)) return is_left;
+    const struct member member = find(&walk->in, walk->in.root, start, count);
+    if (member.node != no_member) return is_left;
+    uint8_t *const text = start + count;
+    const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
+    if (value.is != is_taken) return value.is;
+    const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
+    if (cost > of->bytes_left) return is_left;
+    of->bytes_left -= cost;
+    put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
+    walk->to = value.text_end;
+    walk->at = value.end + 1;
+    return is_taken;
+}
+
+/* Whether what ends the plain part of a name goes on with it, and is neither a bracket nor its escape. */
+static inline bool goes_on(const struct recast_pairs *of, const uint8_t *end) {
+    if (*end != '%') return *end == '+' || *end >= 0x80;
+    return of->is_flat || (!bracket(end, '[') && !bracket(end, ']'));
+}
+
 /* Puts the pair at hand into the tree, and goes on behind it. */
 INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     struct recast_pairs *const of = walk->in.of;
@@ -282,7 +342,8 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     if (is_opened) {
         const size_t open = of->has_members && name_end > name ? bracket(name_end, '[') : 0;
         object_count = (size_t)(name_end - name);
-        if (!open || (object = find(&walk->in, walk->in.root, name, object_count)).node == unknown_member) return is_left;
+        if (!open) return goes_on(of, name_end) ? take_decoded(walk) : is_left;
+        if ((object = find(&walk->in, walk->in.root, name, object_count)).node == unknown_member) return is_left;
         parent = object.node;
         name = name_end + open;
         if (!(name_end = end_of_plain(walk, name))) return is_cut;
@@ -298,6 +359,7 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     }
     if (behind >= walk->last || *behind != '=' || (size_t)(behind - pair) > of->longest_name) return is_left;
     if (name_count == 0 && of->leaves_empty) return is_left;
+    if (of->leaves_hint && parent == walk->in.root && is_hint(name, name_count)) return is_left;
     if (parent >= 0 && (member = find(&walk->in, parent, name, name_count)).node != no_member) return is_left;
 
     /* Nothing of it counts before the text has been decoded, too. */

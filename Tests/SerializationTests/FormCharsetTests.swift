@@ -42,6 +42,29 @@ struct FormCharsetTests {
         ("_charset_=klingon&a=1", form, [], .use, "!charset_unknown _charset_"),
         ("_charset_=iso-8859-1&a=%C3%A9", form, [], .field, #"{"_charset_":"iso-8859-1","a":"é"}"#),
         ("a=%E9", form, [], .use, "!form_invalid_utf8 a"), ("a=x", form, [], .use, #"{"a":"x"}"#),
+        // Pairs of ASCII are taken as in UTF-8, where they lie whole, and all others of UTF-8 as long as nothing else is said.
+        (
+            "a=1&b=2&_charset_=iso-8859-1&c=%E9&d=3&e[f]=4&_charset_=utf-8&g=%C3%A9&h=5&%C3%A9=6&", form, [], .use,
+            #"{"a":"1","b":"2","c":"é","d":"3","e":{"f":"4"},"g":"é","h":"5","é":"6"}"#
+        ),
+        ("a=1&%5Fchar%73et_=latin1&b=%E9&", form, [], .use, #"{"a":"1","b":"é"}"#),
+        (
+            "_charset_=latin1&a=1&b[c]=%E9&b[d]=e&\u{e9}=2&", form, [], .use,
+            #"{"a":"1","b":{"c":"é","d":"e"},"Ã©":"2"}"#
+        ),
+        ("a=1&_charset_[x]=latin1&b=%C3%A9&", form, [], .use, #"{"a":"1","_charset_":{"x":"latin1"},"b":"é"}"#),
+        ("a=1&_charset_&b=1", form, [], .use, "!charset_unknown _charset_"),
+        ("a=1&_charset_=&b=1", form, [], .use, "!charset_unknown _charset_"),
+        ("a=1&b=2&_charset_=latin1", form, [], .use, #"{"a":"1","b":"2"}"#),
+        (
+            "_charset_=iso-2022-jp&a=1&b=%1B$B$%22%1B(B&_charset_=sjis&c=%83%5C&d=%5C&", form, [], .use,
+            #"{"a":"1","b":"あ","c":"ソ","d":"\\"}"#
+        ),
+        ("_charset_=utf-16le&a=1&", form, [], .use, "!charset_invalid a"),
+        (
+            "a=x&b=%83%5C&c=y%5C&%83%5C=z&d=w&", form, [Charset(label: "sjis")!], .field,
+            #"{"a":"x","b":"ソ","c":"y\\","ソ":"z","d":"w"}"#
+        ),
     ]
 
     @Test(

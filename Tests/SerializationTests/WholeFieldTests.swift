@@ -59,6 +59,17 @@ struct WholeFieldTests {
         "a=1&b=" + String(repeating: "%C3%A9", count: 90) + "&c=2&d=" + String(repeating: "\u{20AC}", count: 60)
             + "&e=3",
         (250...260).map { "k\($0)=\(String(repeating: "+", count: $0))" }.joined(separator: "&"),
+        // Names that are keys once they are decoded, or aren't, and names beyond ASCII.
+        (0..<24).map { "%6B%65y\($0)=v\($0)&%D0%BA+\($0)=%D1%8E&\u{6F22}\u{5B57}\($0)=1&" }.joined()
+            + "%6B%65y3=again&%D0%BA+23=again&\u{6F22}\u{5B57}7=again&key4=again&%6b%65%79%34=again&",
+        "%61=1&%61[b]=2&%61%5Bb%5D=3&a%5Bb=4&%2E=5&a%2Eb=6&%20a=7&+a=8&a%00=9&%3D=10&a%3Db=11&%26=12&%2B=13&%25=14&a=15&",
+        "%=1&%6=2&%zz=3&a%=4&a%6=5&%C3=6&", "+=1&%20=2&++=3&", "%E2%82%AC=1&\u{20AC}=2&%E2%82=3&",
+        (28...36).map { String(repeating: "%41", count: $0) + "\($0)=%42\($0)&" }.joined(),
+        "\(String(repeating: "%D0%AF", count: 170))=1&\(String(repeating: "%D0%AF", count: 190))=2&a=3&",
+        // Texts that `types: safe` may read, by their length and first byte, and the name of a charset.
+        "a=true&b=false&c=tru&d=falsey&e=text&f=-&g=-1&h=12345678901234567890&i=123456789012345678901&j=%74rue&k=1+&l=t&m=&"
+            + "n[o]=true&n[p]=x&n[q]=3&n[r]=fals&n[s][t]=0.5&n[s][u]=five5&v[]=1&v[]=x&v[]=true&w=-text-&",
+        "a=1&_charset_=iso-8859-1&b=%41&%5Fcharset_=utf-8&c=2&\u{e9}=3&d=%C3%A9&",
         // Keys that begin with a digit and are no numbers, and names whose end is the end of all that is held.
         "a[2024-01-01][x]=1&a[2024-01-01][y]=2&a[3d]=3&a[9007199254740992]=4&a[9007199254740993]=5&a[007]=6&a[20]=7&",
         "a[2\(String(repeating: "z", count: 256))]=&a[x]=", "a[\(String(repeating: "b", count: 141))]=",
@@ -86,6 +97,21 @@ struct WholeFieldTests {
             { $0.fieldDecoding.invalidUTF8 = .latin1 },
             { $0.fieldDecoding.malformedKey = .reject },
             { $0.fieldDecoding.charsetHint = .use },
+            {
+                $0.fieldDecoding.charsetHint = .use
+                $0.fieldDecoding.invalidUTF8 = .replace
+                $0.fieldDecoding.types = .safe
+            },
+            { $0.fieldDecoding.charsets = [Charset(label: "latin1")!] },
+            {
+                $0.fieldDecoding.charsets = [Charset(label: "sjis")!]
+                $0.fieldDecoding.charsetHint = .use
+                $0.fieldDecoding.invalidUTF8 = .latin1
+            },
+            {
+                $0.fieldDecoding.charsets = [Charset(label: "iso-2022-jp")!]
+                $0.fieldDecoding.invalidUTF8 = .replace
+            },
             { $0.fieldEncoding.order = .sorted },
             {
                 $0.fieldEncoding.booleans = .numeric
@@ -268,11 +294,12 @@ struct WholeFieldTests {
                 "a", "name", "user[id]", "user[name]", "user%5Bid%5D", "user%5bmail%5d", "rows[0][a]", "rows[0][b]",
                 "rows[1][a]",
                 "x[y][z]", "x[y][w]", "t[]", "0", "1", "-1", "toString", "a.b", "c d", "%C3%A9", "\u{e9}", "", "[a]",
-                "a]", "a[b", "k%2Bk",
+                "a]", "a[b", "k%2Bk", "%6Bey", "%D0%BA", "%61", "first+name", "%E6%BC%A2", "\u{6F22}",
                 "+p", "u[0]", "u[1]", "u[-5]", "u[x]", "u", "rows[0]", "a-name-that-is-longer-than-a-block-is",
             ] + (0..<40).map { "f\($0)" }
         let values = [
-            "", "1", "Ada+Lovelace", "%40", "%C3%A9", "\u{e9}", "%FF", "%zz", "%", "a=b", "a]b", "%5D=1", "%00",
+            "", "1", "true", "-1", "12345678901234567890x", "Ada+Lovelace", "%40", "%C3%A9", "\u{e9}", "%FF", "%zz",
+            "%", "a=b", "a]b", "%5D=1", "%00",
             String(repeating: "x", count: 40), String(repeating: "caf%C3%A9+", count: 30),
         ]
         for _ in 0..<tries(12) {

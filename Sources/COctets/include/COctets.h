@@ -204,8 +204,12 @@ struct recast_pairs {
     bool has_members, is_flat;
     /* Which names are left alone: those with dots, those with bytes up to the space, the empty one. */
     bool leaves_dots, leaves_spaces, leaves_empty;
-    /* Whether texts are left alone that are not of ASCII; other ones have to be of UTF-8. */
+    /* Whether names and texts are left alone that are not of ASCII; other ones have to be of UTF-8. */
     bool leaves_beyond;
+    /* Whether texts are left alone that may be true, false or a number. */
+    bool leaves_scalars;
+    /* Whether the name `_charset_` is left alone. */
+    bool leaves_hint;
     /* Whether objects below the root are to be typed once they have a member, and are left alone where its name may be a number. */
     bool notes_keys;
     /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, none of which
@@ -253,9 +257,9 @@ enum {
 void recast_pairs_prepare(struct recast_pairs *pairs);
 
 /* Puts pairs of a name, '=' and a text, up to '&', into the tree as members of the root, of the object whose prefix is known, or of an
-   object in the root, which it makes where there is none. Stops before any other pair, one whose member is there, one with
-   a long text, an object's member that is the first one for the index, where there is no room for two nodes, and at the slice's
-   end: nothing is said about what is there. */
+   object in the root, which it makes where there is none. Escapes in names are those of their brackets, or all of a key of the root.
+   Stops before any other pair, one whose member is there, one with a long text, an object's member that is the first one for the
+   index, where there is no room for two nodes, and at the slice's end: nothing is said about what is there. */
 void recast_pairs_take(struct recast_pairs *pairs);
 
 /* Takes members with whole names, as `keeps_names` has made them, from `member` on, and puts each last where its name says under qs, with

@@ -191,8 +191,10 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     }
 
     /// As above, of many fields.
-    mutating func takePairs(_ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>) -> Int {
-        let count = fields.takePairs(input, &at, most: most, behind: prefix)
+    mutating func takePairs(
+        _ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>, beyond: Bool
+    ) -> Int {
+        let count = fields.takePairs(input, &at, most: most, behind: prefix, beyond: beyond)
         counts.fields += count
         return count
     }

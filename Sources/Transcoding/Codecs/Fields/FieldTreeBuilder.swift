@@ -80,11 +80,10 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         isDirect = !readsValues && library == nil && options.nulls != .key
         let takesFields = !readsValues && (library == nil || options.nesting == .brackets)
         self.takesFields = takesFields
-        let takesPaths = takesFields && options.nesting == .brackets && options.types == .strings && library != .qs
+        let takesPaths = takesFields && options.nesting == .brackets && library != .qs
         self.takesPaths = takesPaths
         pairLoop = PairLoop(
-            options, limits, library: library, takesPairs: takesFields && options.types == .strings,
-            takesPaths: takesPaths)
+            options, limits, library: library, takesPairs: takesFields, takesPaths: takesPaths)
         tree = Tree(limits: limits, duplicates: duplicates)
         splicer = JSONSplicer(duplicates: duplicates, limits: limits)
     }
@@ -160,7 +159,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         _ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool
     ) throws(ConversionError) {
         // The usual cases: a name without structure that no other field has, and one with a pair of brackets.
-        if options.types == .strings, value.count <= limits.field {
+        if isString(value), value.count <= limits.field {
             if library == .qs {
                 if isPlain ? isKey(name) : FieldName.isQSPath(name), tree.append(value, to: pairs, named: name) {
                     if Self.isNumbered(name) { pairLoop.hasNumberNames = true }
@@ -174,6 +173,10 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         }
         try generalField(name, value)
     }
+
+    /// Whether a value stays a string for sure.
+    @inline(__always)
+    private func isString(_ value: Span<UInt8>) -> Bool { options.types == .strings || !value.mayBeScalar }
 
     /// Whether the library takes a name without brackets for one key, as it stands.
     private func isKey(_ name: Span<UInt8>) -> Bool {
@@ -195,7 +198,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         let last = steps.count - 1
         let isPHP = library == .php
         // What comes of it is at most the bytes of all, a number, and a node for each step.
-        guard value.count <= limits.field, tree.root != Tree.none,
+        guard isString(value), value.count <= limits.field, tree.root != Tree.none,
             tree.cost + steps[last].end + value.count + 20 + steps.count * Tree.nodeCost <= tree.limit,
             !isPHP || arePHPKeys(name, steps, from: level)
         else { return false }
@@ -221,17 +224,18 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     }
 
     /// See `WholeFieldSink`.
-    package mutating func takePairs(_ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>) -> Int
-    {
+    package mutating func takePairs(
+        _ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>, beyond: Bool
+    ) -> Int {
         guard pairLoop.takesPairs, most > 0, tree.root != Tree.none || (try? tree.makeRootObject()) != nil else {
             return 0
         }
         if library == .qs {
             if pairs == Tree.none { pairs = (try? tree.makeNode(.object)) ?? Tree.none }
-            return pairs == Tree.none ? 0 : pairLoop.take(input, &at, most: most, into: &tree, pairs)
+            return pairs == Tree.none ? 0 : pairLoop.take(input, &at, most: most, beyond: beyond, into: &tree, pairs)
         }
         if !prefix.isEmpty, path.count > 1 { pairLoop.learn(input.extracting(prefix), path[path.count - 1]) }
-        return pairLoop.take(input, &at, most: most, into: &tree, tree.root)
+        return pairLoop.take(input, &at, most: most, beyond: beyond, into: &tree, tree.root)
     }
 
     /// Whether PHP takes each of the new steps for a key as it stands, or for a push.

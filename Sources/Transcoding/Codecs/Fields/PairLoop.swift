@@ -23,7 +23,7 @@ internal struct PairLoop {
 
     /// - Parameters:
     ///   - library: whose rules put the fields together; nil: ours.
-    ///   - takesPairs: whether a field's value is always one string.
+    ///   - takesPairs: whether a field's value is always one string, or under `types: safe` a scalar.
     ///   - takesPaths: whether names in brackets are paths.
     init(_ options: FieldDecodingOptions, _ limits: Limits, library: Dialect?, takesPairs: Bool, takesPaths: Bool) {
         // SAFETY: only numbers are filled in; the pointers are `take`'s.
@@ -37,7 +37,8 @@ internal struct PairLoop {
         unsafe loop.leaves_dots = library == .php || (library == nil || library == .qs) && options.nesting == .dots
         unsafe loop.leaves_spaces = library == .php
         unsafe loop.leaves_empty = library != nil
-        unsafe loop.leaves_beyond = options.repair != nil
+        unsafe loop.leaves_scalars = options.types == .safe
+        unsafe loop.leaves_hint = options.charsetHint == .use
         unsafe loop.notes_keys = library == .php
         unsafe loop.keeps_names = library == .qs
         unsafe loop.reads_indices = options.readsQSIndices
@@ -82,11 +83,12 @@ internal struct PairLoop {
     }
 
     /// Puts pairs that begin at `at` into `tree`, at most `most`, with names that begin in the object `root`, and returns their number;
-    /// `at` is behind them then.
+    /// `at` is behind them then. Where `beyond` is false, they are of ASCII.
     mutating func take(
-        _ input: Span<UInt8>, _ at: inout Int, most: Int, into tree: inout Tree, _ root: Tree.Node
+        _ input: Span<UInt8>, _ at: inout Int, most: Int, beyond: Bool, into tree: inout Tree, _ root: Tree.Node
     ) -> Int {
         let length = min(input.count &- at, Self.slice)
+        unsafe loop.leaves_beyond = !beyond
         unsafe loop.pairs_left = most
         unsafe loop.root = root
         unsafe loop.at = 0

@@ -6,6 +6,17 @@ internal final class FormCharsets {
     /// Bytes of the name of a charset.
     private static let hintLimit = 64
 
+    /// The name of the field that says in which charset the rest of the form is.
+    static let hintName: StaticString = "_charset_"
+
+    /// Which pairs are read as in UTF-8, until another charset is named.
+    enum Reach {
+        case all
+        /// Those whose names and values are of ASCII, once they are decoded.
+        case ascii
+        case none
+    }
+
     private let options: FieldDecodingOptions
     private let usesHint: Bool
     private var transcoder: Transcoder?
@@ -30,6 +41,12 @@ internal final class FormCharsets {
         use(declared ?? options.charsets.first ?? .utf8)
     }
 
+    /// Which pairs are read as in UTF-8 from here on.
+    var reach: Reach {
+        guard let transcoder else { return .all }
+        return transcoder.keepsASCII ? .ascii : .none
+    }
+
     private func use(_ charset: Charset) {
         if charset.isUTF8 {
             transcoder = nil
@@ -49,7 +66,7 @@ internal final class FormCharsets {
 
     /// Begins a value. Returns false for one that names a charset and is no field.
     func beginValue(of name: Span<UInt8>) -> Bool {
-        isHint = usesHint && name.isEqual(to: "_charset_")
+        isHint = usesHint && name.isEqual(to: Self.hintName)
         hint.removeAll()
         return !isHint
     }

@@ -63,6 +63,10 @@ extension Form {
         internal private(set) var emptyPairs = 0
         /// Reads names and values; nil where all of them are in UTF-8.
         internal let charsets: FormCharsets?
+        /// Whether `_charset_` is no field's name: its value says in which charset the rest is.
+        private let usesHint: Bool
+        /// Whether bytes beyond ASCII are of UTF-8 where a pair begins, too.
+        private var readsBeyond = true
 
         /// A decoder of one body under `options` (`dialect`, `percent`, `invalidUTF8`) and `limits` (`fields`, `key`).
         public init(options: FieldDecodingOptions, limits: Limits) {
@@ -74,6 +78,7 @@ extension Form {
             countsEmptyPairs = options.dialect.hasOwnNames
             keyDepth = limits.keyDepth(for: options.dialect)
             charsets = FormCharsets(options)
+            usesHint = options.charsetHint == .use
         }
 
         /// Makes the decoder as new for another body, with its allocations kept.
@@ -564,9 +569,11 @@ package protocol WholeFieldSink: FieldSink, ~Copyable {
     /// last call placed a field, whose name had the same steps before that one. Returns false for what `field` has to take.
     mutating func place(_ value: Span<UInt8>, at name: Span<UInt8>, _ steps: Span<NameStep>, from level: Int) -> Bool
     /// Takes as many pairs as it can, each with the `&` behind it, of those that begin at `at`, and `most` of them. Where `prefix` isn't
-    /// empty, the name that `place` has placed last begins with it, up to its last step. Returns their number, and leaves at `at` what
-    /// has to come by another way.
-    mutating func takePairs(_ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>) -> Int
+    /// empty, the name that `place` has placed last begins with it, up to its last step. Where `beyond` is false, it takes those alone
+    /// that are of ASCII once they are decoded. Returns their number, and leaves at `at` what has to come by another way.
+    mutating func takePairs(
+        _ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>, beyond: Bool
+    ) -> Int
 }
 
 /// When a sink is asked to take many pairs: again behind one that it has left, and more and more seldom while it takes none.
@@ -611,7 +618,7 @@ extension Form.Decoder {
     internal mutating func feed<Sink: WholeFieldSink & ~Copyable>(
         _ input: Span<UInt8>, wholeInto sink: inout Sink
     ) throws(ConversionError) -> Int {
-        guard sink.takesFields, charsets == nil else { return try feed(input, into: &sink) }
+        guard sink.takesFields, charsets == nil || pair == nil else { return try feed(input, into: &sink) }
         if pair != nil { return try feedPairs(input, wholeInto: &sink) }
         var at = 0
         if sink.isAwaiting, !input.isEmpty { try sendPending(into: &sink) }
@@ -620,13 +627,15 @@ extension Form.Decoder {
         // The name in the slice whose segments are known, and where the one ended that the sink has heard of.
         var placed = 0..<0, told = 0
         var pace = RunPace()
+        var takesWhole = learnReach()
         while at < input.count || carriedDecoded > 0 {
-            if state == .pairStart {
+            if takesWhole, state == .pairStart {
                 if carriedDecoded == 0, pace.isDue {
                     let isNew = !placed.isEmpty && placed.upperBound != told
                     let prefix = isNew ? placed.lowerBound..<(placed.lowerBound + steps[steps.count - 1].start) : 0..<0
                     told = placed.upperBound
-                    let count = sink.takePairs(input, &at, most: limits.fields - fields - emptyPairs, behind: prefix)
+                    let count = sink.takePairs(
+                        input, &at, most: limits.fields - fields - emptyPairs, behind: prefix, beyond: readsBeyond)
                     fields += count
                     pace.took(count)
                 }
@@ -641,9 +650,19 @@ extension Form.Decoder {
                 }
             }
             if try step(input, &at, into: &sink), sink.isFull { break }
+            // That may have been a field `_charset_`.
+            if charsets != nil { takesWhole = learnReach() }
         }
         consumed += at
         return at
+    }
+
+    /// Asks which pairs are in UTF-8 as they stand. Returns false where none is.
+    private mutating func learnReach() -> Bool {
+        guard let charsets else { return true }
+        let reach = charsets.reach
+        readsBeyond = reach == .all
+        return reach != .none
     }
 
     /// Reads the pair that begins at `at` where all of it lies here, its name is of ASCII, and its value is short and valid.
@@ -670,8 +689,9 @@ extension Form.Decoder {
         guard scan.isASCII, scan.end < input.count, scan.end - at <= limits.key else { return false }
         if input[scan.end] == UInt8(ascii: "%") { return try readEscapedPair(input, &at, into: &sink) }
         guard input[scan.end] == UInt8(ascii: "=") else { return false }
-        return try readPair(
-            input.extracting(at..<scan.end), isPlain: isPlain, input, &at, valueFrom: scan.end + 1, into: &sink)
+        let name = input.extracting(at..<scan.end)
+        if usesHint, name.isEqual(to: FormCharsets.hintName) { return false }
+        return try readPair(name, isPlain: isPlain, input, &at, valueFrom: scan.end + 1, into: &sink)
     }
 
     /// Reads the pair that begins at `at` where its name is a path of plain keys, of which the first ones are most often those of
@@ -719,7 +739,7 @@ extension Form.Decoder {
             end = run.end
             let isPlaced =
                 end < input.count && input[end] == UInt8(ascii: "&")
-                && (run.isASCII || repair == nil && Self.isValid(decoded))
+                && (run.isASCII || readsBeyond && Self.isValid(decoded))
                 && sink.place(decoded.span, at: name, steps.span, from: kept)
             decoded.removeAll()
             guard isPlaced else { return false }
@@ -790,7 +810,7 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         let run = decodeWhole(input, from: start)
         if run.end < input.count, input[run.end] == UInt8(ascii: "&"),
-            run.isASCII || repair == nil && Self.isValid(decoded)
+            run.isASCII || readsBeyond && Self.isValid(decoded)
         {
             at = run.end + 1
             state = .pairStart

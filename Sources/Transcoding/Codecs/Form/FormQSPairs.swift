@@ -111,7 +111,8 @@ extension Form.Decoder {
         var pace = RunPace()
         while at < input.count, !sink.isFull {
             if pace.isDue {
-                let count = sink.takePairs(input, &at, most: limits.fields - fields - emptyPairs, behind: 0..<0)
+                let count = sink.takePairs(
+                    input, &at, most: limits.fields - fields - emptyPairs, behind: 0..<0, beyond: true)
                 fields += count
                 pace.took(count)
             }
@@ -150,7 +151,7 @@ extension Form.Decoder {
         text.removeAll()
         let run = text.append(formDecoding: raw, from: start, to: raw.count)
         var isTaken = false
-        if run.end == raw.count, run.isASCII || repair == nil && Self.isValid(text) {
+        if run.end == raw.count, run.isASCII || Self.isValid(text) {
             isTaken = try take(name, isPlain: isPlain, text.span, into: &sink)
         }
         text.removeAll()

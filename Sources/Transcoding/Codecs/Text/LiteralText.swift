@@ -34,6 +34,17 @@ package enum NumberText {
 }
 
 extension Span where Element == UInt8 {
+    /// Whether the text may be `true`, `false` or a safe number, as far as its length and its first byte tell.
+    internal var mayBeScalar: Bool {
+        guard count > 0, count <= 20 else { return false }
+        switch self[0] {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): return true
+        case UInt8(ascii: "t"): return count == 4
+        case UInt8(ascii: "f"): return count == 5
+        default: return false
+        }
+    }
+
     /// Whether the text is a number that every common parser reads and prints back byte by byte: at most 15 significant
     /// digits, no exponent, no minus zero, no zero at a fraction's end, and no more than three zeros at its beginning
     /// when nothing but a zero stands before the point (smaller ones are printed with an exponent).
