@@ -8,7 +8,7 @@ import time
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, FORM, ROOT, Client, ProxyTestCase
+from harness import DEADLINE, FORM, ROOT, Client, ProxyTestCase, read_and_answer
 from lifecycle_support import reload
 from pages import CLOSED_LABELS, documented_rows
 
@@ -228,6 +228,51 @@ class MetricsTests(ProxyTestCase):
         self.assertEqual([grown(metrics, code=f"{digit}xx") for digit in range(1, 6)], [0, 2, 1, 1, 2])
         name = "recast_upstream_response_seconds_count"
         self.assertEqual(metrics.sum(name, upstream="app") - before.sum(name, upstream="app"), 6)
+
+    def test_responses_that_are_cut_are_told_from_whole_ones(self):
+        def part(exchange):
+            exchange.read_body()
+            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 354\r\n\r\nfirst")
+            if exchange.received.target == "/cut":
+                exchange.close()
+            exchange.reader.rest()  # until it is left
+
+        def bad(exchange):
+            exchange.read_body()
+            exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\nno size\r\n")
+            exchange.reader.rest()
+
+        for target, script, flag, reason in (("/cut", part, "UR", "closed"), ("/bad", bad, "UB", "bad_response"), ("/left", part, "CD", None)):
+            with self.subTest(target):
+                before = self.admin.metrics()
+                self.upstream.script = script
+                with Client(self.recast.port) as client:
+                    client.request("GET", target)
+                    self.assertEqual(client.reader.head()[0].split()[1], "200")
+                    self.assertEqual(client.reader.exactly(5), b"first")
+                    if flag == "CD":
+                        client.reset()
+                    else:
+                        client.reader.rest()
+
+                def grown(metrics, name, before=before, **labels):
+                    return metrics.sum(name, **labels) - before.sum(name, **labels)
+
+                metrics = self.when(lambda m: grown(m, "recast_responses_cut_total", route="plain") == 1)
+                self.assertEqual(grown(metrics, "recast_responses_cut_total", route="plain", flag=flag), 1)
+                self.assertEqual(grown(metrics, "recast_requests_total", route="plain", code="200"), 1)
+                self.assertEqual(grown(metrics, "recast_upstream_requests_total", result="response"), 1)
+                self.assertEqual(grown(metrics, "recast_upstream_requests_total"), 1)
+                self.assertEqual(grown(metrics, "recast_upstream_responses_cut_total"), 1 if reason else 0)
+                if reason:
+                    self.assertEqual(grown(metrics, "recast_upstream_responses_cut_total", reason=reason), 1)
+        # A whole one, beside which nothing is counted.
+        before = self.admin.metrics()
+        self.upstream.script = read_and_answer
+        self.assertEqual(self.send("GET", "/whole").status, 200)
+        metrics = self.when(lambda m: m.sum("recast_requests_total") == before.sum("recast_requests_total") + 1)
+        for name in ("recast_responses_cut_total", "recast_upstream_responses_cut_total"):
+            self.assertEqual(metrics.sum(name), before.sum(name), name)
 
     def test_a_reload_that_is_refused_shows_until_one_is_taken(self):
         metrics = self.admin.metrics()

@@ -6,7 +6,7 @@ import time
 from admin import Admin, admin_port
 from ext_proc_client import FULL_DUPLEX, Processing
 from ext_proc_client import pseudo as ext_proc_pseudo
-from harness import FORM, JSON, ProxyTestCase, free_port
+from harness import FORM, JSON, Client, Closed, ProxyTestCase, free_port
 from http2_client import CANCEL, HTTP2Client, reset
 from tls_support import TLSClient, certificates, pair, path
 from verify_tests import SECRET, github
@@ -57,6 +57,10 @@ class ObservedTestCase(ProxyTestCase):
             exchange.answer(status=500 if "recast-shadow" in exchange.received.fields else 200)
         elif exchange.received.target == "/fails":
             exchange.answer(status=500)
+        elif exchange.received.target == "/cut":
+            # The rest of the content never comes.
+            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart")
+            exchange.close()
         elif exchange.received.target == "/envelope":
             exchange.answer(body=b'{"errcode":40001,"errmsg":"no"}', fields=(f"Content-Type: {JSON}",))
         else:
@@ -85,6 +89,10 @@ class ObservedTestCase(ProxyTestCase):
         ):
             response = self.send(method, target, body, media_type, fields)
             self.assertEqual(response.status, status, (target, response.body))
+        with Client(self.recast.port) as client:
+            client.request("GET", "/cut")
+            with self.assertRaises(Closed):
+                client.response()
         with TLSClient(self.tls_port, certificates().client_context()) as client:
             client.request("GET", "/plain")
             self.assertEqual(client.response().status, 200)

@@ -203,6 +203,21 @@ import Transcoding
         #expect(times?.buckets.reduce(0, +) == 1 && times?.sum == 0.003)
     }
 
+    @Test("responses that weren't whole are counted beside their heads, by why")
+    func cutResponses() {
+        let tally = UpstreamTally()
+        for _ in 0..<3 { tally.count(cut: .closed) }
+        tally.count(cut: .malformed)
+        var samples = MetricSamples()
+        tally.visit("a", &samples)
+        let rows = samples.families["recast_upstream_responses_cut_total"]?.samples ?? []
+        #expect(rows.map { $0.labels[1].value } == ["closed", "timeout", "bad_response"])
+        #expect(rows.map(\.value) == [3, 0, 1])
+        // No attempt of its own: its head was one.
+        let attempts = samples.families["recast_upstream_requests_total"]?.samples ?? []
+        #expect(attempts.allSatisfy { $0.value == 0 })
+    }
+
     @Test("no counter's name without _total is that of another metric, nor any metric's that of a histogram's part")
     func names() throws {
         try withRig { settings in

@@ -531,6 +531,7 @@ final class Exchange {
     private func cut(_ flag: EndReason) {
         guard let downstream else { return }
         record.flag = flag
+        record.isCut = true
         logEnd()
         downstream.cut()
     }
@@ -568,6 +569,7 @@ final class Exchange {
     func abandon() {
         if machine.response != .complete || machine.request == .content {
             if record.flag == nil { record.flag = .clientGone }
+            record.isCut = machine.response == .streaming
         }
         endTunnel()
         logEnd()
@@ -705,6 +707,8 @@ struct ExchangeRecord {
     var status = 0
     /// Why we answered ourselves or cut the exchange; nil when the upstream's answer went through whole.
     var flag: EndReason?
+    /// Whether a response had begun, whose status `status` is, and didn't come to its end.
+    var isCut = false
     /// Whether we answered ourselves because of what a body that was to be converted is.
     var refusesBody = false
     /// Whether we answered ourselves, or cut the response, for what `Exchange.refusal` says.

@@ -7,6 +7,8 @@ final class RouteCounters {
     private let route: String
     /// By method and status.
     private var requests = SlotCounts()
+    /// Responses that had begun and weren't whole, by why.
+    private var cuts: [EndReason: UInt64] = [:]
     private var durations = Histogram()
     private var upstreamDurations = Histogram()
     /// By encodings and outcome.
@@ -47,6 +49,7 @@ final class RouteCounters {
     /// An exchange has ended.
     func count(_ record: ExchangeRecord, method: Method, duration: UInt64) {
         requests.add(UInt32(method.rawValue) << 16 | UInt32(truncatingIfNeeded: record.status))
+        if record.isCut, let flag = record.flag { cuts[flag, default: 0] &+= 1 }
         durations.count(duration)
         if record.upstreamTime > 0 { upstreamDurations.count(record.upstreamTime) }
         guard let input = record.input, let output = record.output else { return }
@@ -95,6 +98,11 @@ final class RouteCounters {
             samples.requests(route, method: Int(key >> 16), code: String(key & 0xFFFF), count)
         }
         if requests.others > 0 { samples.requests(route, method: nil, code: "other", requests.others) }
+        for (flag, count) in cuts {
+            samples.counter(
+                "recast_responses_cut_total", "Responses that had begun and weren't whole, by why.",
+                labels: [route, .init("flag", flag.rawValue)], count)
+        }
         samples.histogram(
             "recast_request_duration_seconds", "Time from the end of a request's head to the end of its exchange.",
             labels: [route], bounds: Histogram.bounds, durations.sample)

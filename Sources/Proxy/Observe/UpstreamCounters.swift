@@ -31,6 +31,12 @@ final class UpstreamTally {
         case localPort = "local_port"
     }
 
+    /// Why a response whose head had come wasn't whole.
+    enum CutReason: String, CaseIterable {
+        case closed, timeout
+        case malformed = "bad_response"
+    }
+
     /// Final responses that came, those among them that count as failures of the server, and requests that failed before.
     @safe @exclusivity(unchecked) var responses: UInt64 = 0
     var gatewayErrors: UInt64 = 0
@@ -47,6 +53,7 @@ final class UpstreamTally {
     var reusePauses: UInt64 = 0
     private var connectFailures = [UInt64](repeating: 0, count: ConnectReason.allCases.count)
     private var refusals = [UInt64](repeating: 0, count: ConnectReason.allCases.count)
+    private var cuts = [UInt64](repeating: 0, count: CutReason.allCases.count)
     private var checks: (passed: UInt64, failed: UInt64) = (0, 0)
     private var retries: [RetryResult: UInt64] = [:]
     private var skippedRetries: [RetrySkip: UInt64] = [:]
@@ -73,6 +80,11 @@ final class UpstreamTally {
 
     /// A request got no connection.
     func count(_ failure: UpstreamFailure) { refusals[Self.index(failure.reason)] &+= 1 }
+
+    /// A response wasn't whole. Its head was counted when it came: what a counter has said can't be taken back.
+    func count(cut reason: CutReason) {
+        for (index, known) in CutReason.allCases.enumerated() where known == reason { cuts[index] &+= 1 }
+    }
 
     func count(checkPassed passed: Bool) {
         if passed { checks.passed &+= 1 } else { checks.failed &+= 1 }
@@ -114,6 +126,11 @@ final class UpstreamTally {
             samples.counter(
                 "recast_upstream_responses_total", "Final responses of upstreams, by the class of their status.",
                 labels: [upstream, .init("code", "\(index + 1)xx")], count)
+        }
+        for (index, reason) in CutReason.allCases.enumerated() {
+            samples.counter(
+                "recast_upstream_responses_cut_total", "Final responses of upstreams that weren't whole, by reason.",
+                labels: [upstream, .init("reason", reason.rawValue)], cuts[index])
         }
         samples.histogram(
             "recast_upstream_response_seconds",

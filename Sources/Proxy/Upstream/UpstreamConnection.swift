@@ -367,6 +367,8 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         if phase == .head {
             if let refusal { tally.count(refusal) } else { tally.closed &+= 1 }
             if !isAnswered, exchange.sendAgain(isReused ? .staleConnection : .reset, avoiding: endpoint) { return }
+        } else if phase == .body {
+            tally.count(cut: .closed)
         }
         if isAnswered, phase != .done { exchange.noteAnswered(.reset) }
         if let refusal { exchange.upstreamGaveUp(.upstream(refusal)) } else { exchange.upstreamFailed() }
@@ -374,8 +376,12 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
 
     private func misread(_ fault: ResponseFault) {
         let exchange = exchange
-        tally.malformed &+= 1
-        if phase == .head { pool.noteFailure(of: endpoint, .malformed) }
+        if phase == .head {
+            tally.malformed &+= 1
+            pool.noteFailure(of: endpoint, .malformed)
+        } else {
+            tally.count(cut: .malformed)
+        }
         exchange?.upstreamMisread(fault)
         self.exchange = nil
         close()
@@ -390,6 +396,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             if phase == .body {
                 // Behind its response's head it may take the request first.
                 guard takenBefore != .max, stream.bytesTaken > takenBefore else {
+                    tally.count(cut: .timeout)
                     exchange.noteAnswered(.timeout)
                     return exchange.upstreamTimedOut(.upstreamGap)
                 }

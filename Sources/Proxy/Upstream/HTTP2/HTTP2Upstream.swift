@@ -293,11 +293,15 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     func misread(_ error: WireError, on stream: HTTP2Stream) { misread(.wire(error)) }
 
     private func misread(_ fault: ResponseFault) {
-        pool.tally.malformed &+= 1
         if endBehindHead() { return }
         let (phase, exchange) = (phase, exchange)
         letGo()
-        if phase == .head { pool.noteFailure(of: endpoint, .malformed) }
+        if phase == .head {
+            pool.tally.malformed &+= 1
+            pool.noteFailure(of: endpoint, .malformed)
+        } else if phase == .body {
+            pool.tally.count(cut: .malformed)
+        }
         exchange?.upstreamMisread(fault)
     }
 
@@ -311,7 +315,10 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         // The server's own word for it.
         let told = (stream?.codeAsTold ?? code).name
         guard phase == .head else {
-            if phase == .body { exchange.noteAnswered(.reset) }
+            if phase == .body {
+                pool.tally.count(cut: .closed)
+                exchange.noteAnswered(.reset)
+            }
             return connection.isOver ? exchange.upstreamFailed() : exchange.upstreamGaveUp(.upstreamReset(told))
         }
         let refusal = isAnswered ? nil : connection.alert.map { UpstreamFailure.insecure($0.word) }
@@ -377,6 +384,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         guard let exchange else { return }
         if phase == .body {
             guard endsWithHead, let stream else {
+                pool.tally.count(cut: .timeout)
                 exchange.noteAnswered(.timeout)
                 return exchange.upstreamTimedOut(.upstreamGap)
             }
