@@ -325,17 +325,37 @@ class AdminTests(ProxyTestCase):
             for client in (held[0], held[-1]):
                 client.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 self.assertEqual(client.response().status, 200)
-            with Client(self.admin.port) as further:
-                self.assertTrue(further.is_closed())
+            # One more takes the place of the one that has asked nothing for longest, which is neither of these two.
+            for number in (1, 2):
+                self.assertEqual(self.admin.get("/live"), b"live\n")
+                self.assertTrue(held[number].is_closed())
+            held[-1].send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertEqual(held[-1].response().status, 200)
         finally:
             for client in held:
                 client.socket.close()
-        while True:
-            try:
-                self.assertEqual(self.admin.get("/live"), b"live\n")
-                break
-            except OSError:
-                select_nothing()
+
+    def test_more_requests_than_it_holds_connections(self):
+        """Where none is idle one more is let go, which is told and counted."""
+        before = self.admin.metrics().sum("recast_admin_connections_refused_total", port="admin")
+        held = [Client(self.admin.port) for _ in range(64)]
+        try:
+            # All are accepted when all are answered, and what they send then is read before one more is accepted.
+            for client in held:
+                client.request("GET", "/live", host="localhost")
+                self.assertEqual(client.response().status, 200)
+            for client in held:
+                client.send("GET /live HTTP/1.1\r\nHost: local")
+            with Client(self.admin.port) as further:
+                self.assertTrue(further.is_closed())
+            for client in held:
+                client.send("host\r\n\r\n")
+                self.assertEqual(client.response().status, 200)
+        finally:
+            for client in held:
+                client.socket.close()
+        self.assertEqual(self.admin.metrics().sum("recast_admin_connections_refused_total", port="admin"), before + 1)
+        self.assertIn("the admin port has 64 connections with requests: closed one more", self.recast.error_text())
 
 
 class DoorTests(unittest.TestCase):

@@ -5,11 +5,12 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
 
-from harness import DEADLINE, RECAST, Client, Closed, Recast
+from harness import DEADLINE, RECAST, Client, Closed, Recast, free_port
 from lifecycle_support import PLAIN, DrainTestCase, Load, count_lines, repeat_body, tell_apart, wait_until
 
 
@@ -50,6 +51,56 @@ class LoadTests(DrainTestCase):
                 wait_until("the other one serves", lambda: len(load.answered) > count + 100)
         self.assertEqual(load.refused, 0)
         tell_apart(self, load, self.upstream)
+
+    def test_the_ports_for_operators_are_taken_over_too(self):
+        """The second process starts beside the first one, and from SIGTERM on who connects is its own client."""
+        for kind in ("tcp", "unix"):
+            with self.subTest(kind), tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+                paths = [os.path.join(folder, name) for name in ("admin", "status")]
+                ports = [free_port(), free_port()] if kind == "tcp" else paths
+                names = [f"127.0.0.1:{port}" if kind == "tcp" else f"'unix:{port}'" for port in ports]
+                recast = self.start(
+                    settings=f"reuse_port: true\nadmin: {names[0]}\nstatus: {names[1]}\ndrain_delay: 2s\ntimeouts: {{ grace: 20s }}\n")
+                # What keeps the first one from its end until all was asked.
+                with Client(recast.port) as upload, Client(ports[1]) as probe:
+                    upload.send("POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+                    self.upstream.wait_for(1)
+                    self.assertEqual(self.ask(probe, "/ready"), (200, b"ready\n"))
+                    second = self.start_another(recast)
+                    first = recast.process
+                    recast.process = second
+                    first.send_signal(signal.SIGTERM)
+                    wait_until("it drains", lambda: "draining" in recast.error_text())
+                    # Who was connected hears from the one that it is connected to, and has to go.
+                    self.assertEqual(self.ask(probe, "/ready"), (503, b"draining\n"))
+                    self.assertTrue(probe.is_closed())
+                    for port in ports:
+                        for _ in range(20):
+                            with Client(port) as client:
+                                self.assertEqual(self.ask(client, "/ready"), (200, b"ready\n"))
+                    upload.send("y")
+                    self.assertEqual(upload.response().status, 200)
+                self.assertEqual(first.wait(DEADLINE), 0)
+                with Client(ports[0]) as client:
+                    self.assertEqual(self.ask(client, "/live"), (200, b"live\n"))
+                self.upstream.reset()
+
+    def test_ports_for_operators_that_are_not_shared_are_refused(self):
+        port = free_port()
+        recast = self.start(settings=f"status: 127.0.0.1:{port}\n")
+        with open(recast.config) as file:
+            text = file.read().replace(f":{recast.port}", f":{free_port()}")
+        with open(recast.config, "w") as file:
+            file.write(text)
+        result = subprocess.run([RECAST, "serve", recast.config], capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(result.returncode, 69, result.stderr)
+        self.assertIn(f"127.0.0.1:{port} is already in use", result.stderr)
+
+    @staticmethod
+    def ask(client, target):
+        client.request("GET", target, host="localhost")
+        response = client.response()
+        return response.status, response.body
 
     def test_a_second_process_is_refused_where_sharing_is_not_allowed(self):
         recast = self.start(workers=2)

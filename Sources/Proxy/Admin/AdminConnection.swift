@@ -20,6 +20,10 @@ final class AdminConnection: StreamHandler {
     private let handle: (AdminRequest, @escaping (AdminResponse) -> Void) -> Void
     private let onEnd: (AdminConnection) -> Void
     private let requestTime: UInt64
+    /// Whether the next answer is the last one.
+    var answersOnce = false
+    /// When it was accepted, or its last answer was given.
+    private var quietSince: UInt64
 
     /// Bytes of a request's body at most, 1 MiB.
     static let bodyLimit = 1024 * 1024
@@ -42,6 +46,7 @@ final class AdminConnection: StreamHandler {
         self.handle = handle
         self.onEnd = onEnd
         self.requestTime = requestTime
+        quietSince = loop.now
         var limits = WireLimits()
         limits.head = Self.headLimit
         parser = RequestParser(limits: limits)
@@ -100,6 +105,12 @@ final class AdminConnection: StreamHandler {
         return isClosing ? bytes.count : at
     }
 
+    /// Since when nothing has been asked and nothing is to be sent, by the loop's clock; nil while there is something.
+    var idleSince: UInt64? {
+        let isBusy = isBegun || isAnswering || isClosing || events != nil || stream.queued > 0
+        return isBusy ? nil : quietSince
+    }
+
     private func begin() {
         var limits = WireLimits()
         limits.body = Self.bodyLimit
@@ -125,9 +136,10 @@ final class AdminConnection: StreamHandler {
             guard let self, !stream.isClosed else { return }
             isAnswering = false
             if let begin = response.events, head.methodKind != .head { return beginEvents(response, begin) }
-            let keepsAlive = keepsAlive && !isClosing
+            let keepsAlive = keepsAlive && !isClosing && !answersOnce
             send(response, keepsAlive: keepsAlive)
             if keepsAlive {
+                quietSince = stream.loop.now
                 timer.set(after: Self.idleTime)
                 stream.resumeReading()
             } else {

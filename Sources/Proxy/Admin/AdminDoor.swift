@@ -1,46 +1,53 @@
 internal import EventLoop
+internal import Logging
 
 /// One address on which the admin server listens, and who is connected there: 64 at most.
 final class AdminDoor {
-    /// What can be asked there.
-    enum Surface {
+    /// What can be asked there, by the name of its key in the settings.
+    enum Surface: String {
         /// All, by callers of the port under a name that is its own.
-        case commands
+        case commands = "admin"
         /// What `AdminEndpoint.isStatus` holds for, by anybody.
         case status
     }
 
     let surface: Surface
+    /// Where it listens, or did, with the real port.
+    let address: SocketAddress
     private let loop: EventLoop
     private let handle: (AdminRequest, AdminDoor, @escaping (AdminResponse) -> Void) -> Void
     private var listener: Listener?
     private var connections: [ObjectIdentifier: AdminConnection] = [:]
+    /// Whether who comes is another process' client from now on.
+    private var isLeaving = false
+    /// Connections that there was no room for.
+    private(set) var refused: UInt64 = 0
+    private var refusalLines = LineLimit()
 
     private static let connectionLimit = 64
 
-    /// Listens on `address`.
+    /// Listens on `address`, beside other processes where `lifecycle` lets them.
     /// - Parameter handle: answers a request, at once or later.
     init(
-        loop: EventLoop, address: ListenAddress, surface: Surface,
+        loop: EventLoop, address: ListenAddress, lifecycle: LifecycleSettings, surface: Surface,
         handle: @escaping (AdminRequest, AdminDoor, @escaping (AdminResponse) -> Void) -> Void
     ) throws(ServerError) {
+        let socket = try BoundListener.open(address, lifecycle: lifecycle).socket
+        self.address = socket.address
         self.loop = loop
         self.surface = surface
         self.handle = handle
-        guard let socketAddress = SocketAddress.parse(address.description) else {
-            throw .listen(address.description, reason: "it is not an address")
-        }
-        do throws(LoopError) {
-            listener = try Listener(loop: loop, address: socketAddress, backlog: 64) { [unowned self] descriptor, _ in
-                accept(descriptor)
-            }
-        } catch {
-            throw .listen(address.description, reason: error.description)
-        }
+        listener = Listener(loop: loop, socket: socket) { [unowned self] descriptor, _ in accept(descriptor) }
     }
 
-    /// Where it listens, with the real port.
-    var address: SocketAddress? { listener?.address }
+    /// Leaves the address to other processes that listen there. Who is connected gets one more answer, the last on its connection.
+    /// - Parameter handshake: nanoseconds for handshakes that have begun.
+    func leave(after handshake: UInt64) {
+        guard !isLeaving else { return }
+        isLeaving = true
+        for connection in connections.values { connection.answersOnce = true }
+        listener?.finish(after: handshake) { [weak self] in self?.listener = nil }
+    }
 
     func close() {
         listener?.close()
@@ -54,8 +61,29 @@ final class AdminDoor {
         } onEnd: { [unowned self] ended in
             connections[ObjectIdentifier(ended)] = nil
         }
-        // One too many is let go at once: the holder of the others is no operator.
-        guard connections.count < Self.connectionLimit else { return connection.close() }
+        if connections.count >= Self.connectionLimit { closeLongestIdle() }
+        guard connections.count < Self.connectionLimit else { return refuse(connection) }
+        connection.answersOnce = isLeaving
         connections[ObjectIdentifier(connection)] = connection
+    }
+
+    /// Who keeps a connection and asks nothing keeps no probe out.
+    private func closeLongestIdle() {
+        var longest: (since: UInt64, connection: AdminConnection)?
+        for connection in connections.values {
+            guard let since = connection.idleSince, since < longest?.since ?? .max else { continue }
+            longest = (since, connection)
+        }
+        longest?.connection.close()
+    }
+
+    /// All others are being served: one more is let go at once.
+    private func refuse(_ connection: AdminConnection) {
+        connection.close()
+        refused += 1
+        guard let others = refusalLines.next(loop.now) else { return }
+        OperationalLog.logger.warning(
+            "the \(surface.rawValue) port has \(Self.connectionLimit) connections with requests: closed one more\(others)"
+        )
     }
 }

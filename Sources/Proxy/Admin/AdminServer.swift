@@ -51,8 +51,10 @@ final class AdminServer {
     /// Readers of events at most: each costs a look at all workers, and a connection that others may need.
     static let feedLimit = 16
 
-    /// Listens on the addresses that `settings` name.
-    init(loop: EventLoop, settings: AdminSettings, services: AdminServices) throws(ServerError) {
+    /// Listens on the addresses that `settings` name, beside other processes where `lifecycle` lets them.
+    init(
+        loop: EventLoop, settings: AdminSettings, lifecycle: LifecycleSettings, services: AdminServices
+    ) throws(ServerError) {
         self.loop = loop
         aside = AsideWork(loop: loop)
         self.services = services
@@ -65,7 +67,7 @@ final class AdminServer {
             for (address, surface) in places {
                 guard let address else { continue }
                 doors.append(
-                    try AdminDoor(loop: loop, address: address, surface: surface) {
+                    try AdminDoor(loop: loop, address: address, lifecycle: lifecycle, surface: surface) {
                         [unowned self] request, door, respond in answer(request, at: door, respond)
                     })
             }
@@ -97,6 +99,12 @@ final class AdminServer {
         doors.first { $0.surface == surface }?.address
     }
 
+    /// The process ends: where others may listen on the same addresses, who comes is theirs from now on.
+    func beginDrain(_ lifecycle: LifecycleSettings) {
+        guard lifecycle.reusePort else { return }
+        for door in doors { door.leave(after: lifecycle.handshake.nanoseconds) }
+    }
+
     func close() {
         for door in doors { door.close() }
     }
@@ -110,7 +118,7 @@ final class AdminServer {
         case .commands:
             // Before anything is told: a name of another owner may lead here (DNS rebinding), and then his page in the
             // operator's browser reads the answer as its own.
-            guard door.address?.isUnix == true || request.calls(oneOf: hosts) else {
+            guard door.address.isUnix || request.calls(oneOf: hosts) else {
                 return respond(
                     .fault(421, "call this port by an address, by localhost, or by a name that admin.hosts lists"))
             }
@@ -180,6 +188,11 @@ final class AdminServer {
             var samples = MetricSamples()
             for worker in lastSamples.values { samples.merge(worker) }
             control.visit(&samples)
+            for door in doors {
+                samples.counter(
+                    "recast_admin_connections_refused_total", "Connections that a port for operators had no room for.",
+                    labels: [.init("port", door.surface.rawValue)], door.refused)
+            }
             samples.gauge(
                 "recast_workers_silent", "Workers that did not answer this scrape in time; their last numbers stand.",
                 Double(missing))

@@ -37,6 +37,14 @@ struct BoundListener: Sendable {
         return opened
     }
 
+    /// Opens one socket on `name`, as above: that of a port which one thread serves.
+    static func open(_ name: ListenAddress, lifecycle: LifecycleSettings) throws(ServerError) -> BoundListener {
+        guard let opened = try open([name], workers: 1, lifecycle: lifecycle)[0].first else {
+            preconditionFailure("an address was opened and has no socket")
+        }
+        return opened
+    }
+
     /// Throws where two of `names` are one socket of the service manager: each connection there would be served as either of them says, in
     /// plain text where TLS was asked for. Two sockets that are bound to one address are as bad: the system picks one of them.
     private static func checkInherited(

@@ -52,7 +52,8 @@ public enum Server {
         // Before the other ports: clients that can connect to those must not find that the process ends at once.
         var admin: AdminServer?
         if settings.admin.address != nil || settings.admin.status != nil, let services {
-            admin = try AdminServer(loop: loop, settings: settings.admin, services: services)
+            admin = try AdminServer(
+                loop: loop, settings: settings.admin, lifecycle: settings.lifecycle, services: services)
         }
         defer { admin?.close() }
         let inherited = InheritedSockets.take()

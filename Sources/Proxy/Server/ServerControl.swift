@@ -229,6 +229,7 @@ final class ServerControl {
         fileWatch = nil
         notifier?.stopping(status: "draining")
         worker.logger.info("draining: at most \(settings.grace) for what is in flight")
+        admin?.beginDrain(settings.lifecycle)
         worker.announceDrain()
         for other in others { Self.announceDrain(other.inbox) }
         let time = settings.lifecycle.drainDelay.nanoseconds
