@@ -181,7 +181,7 @@ final class UpstreamTally {
             visitLimits(of: pool, upstream, &samples)
             for endpoint in pool.endpoints {
                 samples.gauge(
-                    "recast_upstream_endpoint_healthy", "Workers that send requests to an address of an upstream.",
+                    "recast_upstream_endpoint_healthy", "Workers that hold an address of an upstream fit for requests.",
                     labels: [upstream, .init("endpoint", endpoint.label)], endpoint.isHealthy ? 1 : 0)
             }
         }
