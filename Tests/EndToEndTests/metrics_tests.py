@@ -294,6 +294,23 @@ class MetricsTests(ProxyTestCase):
         self.assertEqual(metrics.sum("recast_config_last_reload_successful"), 1)
         self.assertGreaterEqual(metrics.sum("recast_config_last_reload_success_timestamp_seconds"), started)
 
+    def test_the_text_is_written_beside_the_loops(self):
+        """By a thread that lets them go first: many routes make a scrape long, and no request waits for it."""
+        self.admin.metrics()
+        process = self.recast.process.pid
+        writers = []
+        for task in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{task}/comm") as file:
+                if file.read() == "recast-metrics\n":
+                    writers.append(int(task))
+        main = os.getpriority(os.PRIO_PROCESS, process)
+        self.assertEqual({os.getpriority(os.PRIO_PROCESS, task) for task in writers}, {min(main + 10, 19)})
+
+    def test_a_histogram_without_a_count_has_no_rows(self):
+        text = self.admin.metrics().text
+        for route in re.findall(r'recast_\w+_seconds_count\{route="(\w*)"\} 0$', text, re.M):
+            self.fail(f"the route {route!r} has rows of nothing")
+
     def test_labels_and_their_values_are_those_of_the_page(self):
         rows = documented_rows()
         for family in self.admin.metrics().families:

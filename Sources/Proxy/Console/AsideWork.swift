@@ -1,10 +1,10 @@
 internal import EventLoop
 
-/// Work on what strangers have sent, as masking it: done by threads of its own, which let the loops go first, so that no worker is held
-/// by it however long it takes.
+/// Work that may take long, as masking what strangers have sent: done by threads of its own, which let the loops go first, so that no
+/// worker is held by it.
 final class AsideWork {
     private let loop: EventLoop
-    private let pool = ThreadPool(name: "recast-console")
+    private let pool: ThreadPool
     private let way = WayBack()
     /// What waits for each piece of work, by its number, and the last number.
     private var waiting: [Int: (any Sendable) -> Void] = [:]
@@ -13,8 +13,10 @@ final class AsideWork {
     /// One more reader isn't held by another one's exchange.
     private static let threads = 2
 
-    init(loop: EventLoop) {
+    /// - Parameter name: of each thread, 15 bytes at most.
+    init(loop: EventLoop, name: String) {
         self.loop = loop
+        pool = ThreadPool(name: name)
         // SAFETY: on the loop's thread, before any work.
         unsafe way.work = self
     }

@@ -20,6 +20,12 @@ struct Histogram: Sendable {
     /// Nanoseconds of all together.
     private(set) var sum: UInt64 = 0
 
+    /// Whether no time was counted.
+    var isEmpty: Bool {
+        for index in counts.indices where counts[index] > 0 { return false }
+        return true
+    }
+
     /// Counts a time of `nanoseconds`; `scale` is 1 or `fine`.
     mutating func count(_ nanoseconds: UInt64, scale: UInt64 = 1) {
         counts[Self.bucket(nanoseconds &* scale)] &+= 1

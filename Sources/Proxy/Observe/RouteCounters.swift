@@ -103,13 +103,18 @@ final class RouteCounters {
                 "recast_responses_cut_total", "Responses that had begun and weren't whole, by why.",
                 labels: [route, .init("flag", flag.rawValue)], count)
         }
-        samples.histogram(
-            "recast_request_duration_seconds", "Time from the end of a request's head to the end of its exchange.",
-            labels: [route], bounds: Histogram.bounds, durations.sample)
-        samples.histogram(
-            "recast_upstream_duration_seconds",
-            "Time from asking for an upstream connection to the end of the upstream's response.",
-            labels: [route], bounds: Histogram.bounds, upstreamDurations.sample)
+        // One without a count has nothing to say, in nineteen rows.
+        if !durations.isEmpty {
+            samples.histogram(
+                "recast_request_duration_seconds", "Time from the end of a request's head to the end of its exchange.",
+                labels: [route], bounds: Histogram.bounds, durations.sample)
+        }
+        if !upstreamDurations.isEmpty {
+            samples.histogram(
+                "recast_upstream_duration_seconds",
+                "Time from asking for an upstream connection to the end of the upstream's response.",
+                labels: [route], bounds: Histogram.bounds, upstreamDurations.sample)
+        }
         visitConversions(&samples, route)
         visitLooks(&samples, route)
     }
