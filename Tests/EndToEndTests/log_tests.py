@@ -296,8 +296,9 @@ class StoppedReaderTests(unittest.TestCase):
             file.write(f"version: 1\nlisten: 127.0.0.1:{self.port}\nworkers: 2\naccess_log: {log}\n{admin}"
                        f"upstreams:\n  app: 127.0.0.1:{self.upstream.port}\nroutes:\n"
                        "  - { name: all, match: \"/*\", upstream: app, limits: { body: 1KiB } }\n")
-        process = subprocess.Popen([RECAST, "serve", config], stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=subprocess.DEVNULL)
+        self.errors = os.path.join(folder.name, "errors")
+        with open(self.errors, "wb") as errors:
+            process = subprocess.Popen([RECAST, "serve", config], stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         while process.poll() is None:
@@ -318,6 +319,18 @@ class StoppedReaderTests(unittest.TestCase):
 
     def dropped(self):
         return self.admin.metrics().sum("recast_access_log_dropped_total")
+
+    def until_told(self, pattern):
+        """What the operational log says, as a match, once it says it."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            with open(self.errors) as file:
+                text = file.read()
+            match = re.search(pattern, text)
+            if match:
+                return match
+            self.assertLess(time.monotonic(), deadline, text)
+            select_nothing()
 
     def test_row_45_a_pipe_that_nobody_reads(self):
         reading, writing = os.pipe()
@@ -342,8 +355,7 @@ class StoppedReaderTests(unittest.TestCase):
         os.close(writing)
         os.close(reading)
         self.use(40)
-        while self.dropped() == 0:
-            select_nothing()
+        self.until_told(r" warning the access log on standard output can't be written: Broken pipe; \d+ lines? dropped so far\n")
         self.use(40)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 0)
@@ -353,8 +365,7 @@ class StoppedReaderTests(unittest.TestCase):
             self.skipTest("this machine has no /dev/full")
         process = self.serve(subprocess.DEVNULL, log="/dev/full")
         self.use(40)
-        while self.dropped() == 0:
-            select_nothing()
+        self.until_told(r" warning the access log /dev/full can't be written: No space left on device; \d+ lines? dropped so far\n")
         self.use(20)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 0)
@@ -364,12 +375,17 @@ class StoppedReaderTests(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
             path = os.path.join(folder, "log")
             process = self.serve(subprocess.DEVNULL, log=path)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10_000, 10_000))
+            _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10_000, most))
             self.use(40)
-            while self.dropped() == 0:
-                select_nothing()
+            self.until_told(f" warning the access log {re.escape(path)} can't be written: File too large; ")
             self.use(20)
             self.assertEqual(os.path.getsize(path), 10_000)
+            # There is room again: what was lost meanwhile is told with the first line that is written.
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
+            self.use(20)
+            match = self.until_told(f" warning the access log {re.escape(path)} is written again, with (\\d+) lines dropped\n")
+            self.assertEqual(int(match[1]), self.dropped())
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(DEADLINE), 0)
 

@@ -17,14 +17,20 @@ final class LogSink: Sendable {
 
     /// Writes to a descriptor that stays open: standard output or error.
     init(descriptor: Int32) throws(ServerError) {
-        writer = try LogWriter.start(descriptor: descriptor, path: nil)
+        let name =
+            switch descriptor {
+            case STDOUT_FILENO: "the access log on standard output"
+            case STDERR_FILENO: "the log on standard error"
+            default: "a log"
+            }
+        writer = try LogWriter.start(descriptor: descriptor, path: nil, name: name)
     }
 
     /// Appends to the file at `path`, which is made where there is none.
     init(path: String) throws(ServerError) {
         let descriptor = LogWriter.open(path)
         guard descriptor >= 0 else { throw .accessLog(path: path, errno: errno) }
-        writer = try LogWriter.start(descriptor: descriptor, path: path)
+        writer = try LogWriter.start(descriptor: descriptor, path: path, name: "the access log \(path)")
     }
 
     /// The sink of `target`; nil where nothing is logged.
@@ -76,15 +82,18 @@ private final class LogWriter: Sendable {
     private let state = Mutex(State())
     private let wakeup: Wakeup
     let path: String?
+    /// What it is called in lines of the operational log.
+    private let name: String
 
-    private init(path: String?) throws(LoopError) {
+    private init(path: String?, name: String) throws(LoopError) {
         self.path = path
+        self.name = name
         wakeup = try Wakeup()
     }
 
-    static func start(descriptor: Int32, path: String?) throws(ServerError) -> LogWriter {
+    static func start(descriptor: Int32, path: String?, name: String) throws(ServerError) -> LogWriter {
         do throws(LoopError) {
-            let writer = try LogWriter(path: path)
+            let writer = try LogWriter(path: path, name: name)
             _ = try startThread(name: "log") { writer.run(descriptor) }
             return writer
         } catch {
@@ -159,6 +168,7 @@ private final class LogWriter: Sendable {
     private func run(_ first: Int32) {
         var descriptor = first
         var isCut = false
+        var losses = LossReport(name: name)
         var text = OutputBuffer()
         while true {
             let (isEnding, mustReopen) = state.withLock { state in
@@ -174,14 +184,15 @@ private final class LogWriter: Sendable {
                 if !mustReopen { wakeup.wait(milliseconds: -1) }
                 continue
             }
-            let lost = write(&text, to: descriptor, &isCut)
+            let loss = write(&text, to: descriptor, &isCut)
             text.removeAll()
             text.shrink(to: LogSink.capacity / 4)
-            state.withLock { state in
+            let dropped = state.withLock { state in
                 state.isWriting = false
-                state.dropped += UInt64(lost)
+                state.dropped += UInt64(loss?.lines ?? 0)
+                return state.dropped
             }
-            if lost > 0 { OperationalLog.logIsLosing() }
+            losses.noteWrite(failure: loss?.failure, dropped: dropped)
         }
         if path != nil { _ = Glibc.close(descriptor) }
     }
@@ -195,11 +206,14 @@ private final class LogWriter: Sendable {
         OperationalLog.logIsReopened(path)
     }
 
-    /// Writes all of it. Returns how many lines were lost.
-    private func write(_ text: inout OutputBuffer, to descriptor: Int32, _ isCut: inout Bool) -> Int {
+    /// Writes all of it. Returns how many lines were lost, and the error number of the system, where not all could be written.
+    private func write(
+        _ text: inout OutputBuffer, to descriptor: Int32, _ isCut: inout Bool
+    ) -> (lines: Int, failure: Int32)? {
         // What is left of a line must not become the beginning of the next one.
         if isCut {
-            guard put([ASCII.lineFeed].span, to: descriptor) == 1 else { return Self.lines(in: text.span) }
+            let written = put([ASCII.lineFeed].span, to: descriptor)
+            guard written == 1 else { return (Self.lines(in: text.span), Int32(-written)) }
             isCut = false
         }
         var last = ASCII.lineFeed
@@ -208,12 +222,12 @@ private final class LogWriter: Sendable {
             guard written > 0 else {
                 // The log is gone (a closed pipe, a full disk): serving goes on, and these lines are lost.
                 isCut = last != ASCII.lineFeed
-                return Self.lines(in: text.span)
+                return (Self.lines(in: text.span), Int32(-written))
             }
             last = text.span[written - 1]
             text.drop(written)
         }
-        return 0
+        return nil
     }
 
     private static func lines(in text: Span<UInt8>) -> Int {
@@ -225,7 +239,8 @@ private final class LogWriter: Sendable {
     /// Milliseconds after which a writer that waits for its reader looks for what else is to be done.
     private static let patience: Int32 = 500
 
-    /// One write; waits where a pipe is non-blocking, by us or by another process, and full.
+    /// One write; waits where a pipe is non-blocking, by us or by another process, and full. Returns how many bytes were written, or
+    /// the error number of the system, negative.
     private func put(_ text: Span<UInt8>, to descriptor: Int32) -> Int {
         while true {
             // SAFETY: the pointer is used only during the call.
@@ -233,16 +248,51 @@ private final class LogWriter: Sendable {
                 unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
             }
             if written >= 0 { return written }
-            switch errno {
+            let number = errno
+            switch number {
             case EINTR: continue
             case EAGAIN:
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 // SAFETY: one element, read and written during the call.
                 let isReady = unsafe poll(&request, 1, Self.patience) != 0
                 // A reader that has stopped must keep the file from being opened anew no more than the thread from its end.
-                if !isReady, state.withLock({ $0.mustReopen || $0.isEnding }) { return -1 }
-            default: return written
+                if !isReady, state.withLock({ $0.mustReopen || $0.isEnding }) { return -Int(EAGAIN) }
+            default: return -Int(number)
             }
         }
+    }
+}
+
+/// What the operational log says of lines that a log loses: which log, why, and how many there were when it is written again. Once a minute
+/// at most, however often it fails.
+private struct LossReport {
+    private let name: String
+    /// Lines whose loss was told.
+    private var told: UInt64 = 0
+    /// Whether a failure was told, and not its end.
+    private var isFailing = false
+    private var nextTime: UInt64 = 0
+
+    /// Nanoseconds from one line to the next: 1 min.
+    private static let interval: UInt64 = 60_000_000_000
+
+    init(name: String) { self.name = name }
+
+    /// Lines were written, or for `failure`, an error number of the system, were not. `dropped`: how many were lost in all.
+    mutating func noteWrite(failure: Int32?, dropped: UInt64) {
+        guard dropped > told else { return }
+        let now = EventLoop.preciseNow
+        if let failure {
+            guard now >= nextTime else { return }
+            nextTime = now + Self.interval
+            isFailing = true
+            return OperationalLog.logIsLosing(name, failure, dropped - told)
+        }
+        // The end of what was told is told at once.
+        guard isFailing || now >= nextTime else { return }
+        nextTime = now + Self.interval
+        OperationalLog.logHasLost(name, dropped - told, couldNotBeWritten: isFailing)
+        told = dropped
+        isFailing = false
     }
 }

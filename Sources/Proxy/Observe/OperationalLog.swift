@@ -33,8 +33,6 @@ public enum OperationalLog {
         var second = 0
         var lines = 0
         var suppressed = 0
-        /// When the loss of access log lines was told last, in seconds; told once a minute.
-        var toldLoss = 0
     }
 
     private static let state = Mutex(State())
@@ -60,14 +58,19 @@ public enum OperationalLog {
     /// Waits until what was said is written, at most for a second.
     public static func settle() { sink?.settle() }
 
-    static func logIsLosing() {
-        let isDue = state.withLock { state in
-            let now = Int(EventLoop.preciseNow / 1_000_000_000)
-            guard state.toldLoss == 0 || now - state.toldLoss >= 60 else { return false }
-            state.toldLoss = now
-            return true
-        }
-        if isDue { note("lines of a log can't be written and are dropped", level: .warning) }
+    /// `lost` lines of the log called `name` were lost up to now, the last ones for the error `number` of the system.
+    static func logIsLosing(_ name: String, _ number: Int32, _ lost: UInt64) {
+        let reason = number == EAGAIN ? "who reads it takes nothing" : systemErrorText(number)
+        note("\(name) can't be written: \(reason); \(counted(Int(lost), "line")) dropped so far", level: .warning)
+    }
+
+    /// The log called `name` is written again.
+    static func logHasLost(_ name: String, _ lost: UInt64, couldNotBeWritten: Bool) {
+        let dropped = "\(counted(Int(lost), "line")) dropped"
+        note(
+            couldNotBeWritten
+                ? "\(name) is written again, with \(dropped)"
+                : "\(name) has \(dropped), since more came than who reads it took", level: .warning)
     }
 
     static func logIsReopened(_ path: String) { note("the log \(path) is opened again") }
