@@ -15,6 +15,8 @@ public struct SettingsEnvironment: Sendable {
 
     /// Why files can't be made in a folder, or nil when they can, it being made first where it is missing.
     public var folderFault: @Sendable (_ path: String) -> String? = { _ in nil }
+    /// Why a log can't be opened at a path, whoever does it, or nil when nothing is known against it.
+    public var logFault: @Sendable (_ path: String) -> String? = { _ in nil }
     /// Where a path that the settings name leads to: files of certificates, which are opened when they are needed.
     public var path: @Sendable (_ path: String) -> String
     /// Hears of each file of certificates or keys before it is loaded.
@@ -62,6 +64,7 @@ public struct SettingsEnvironment: Sendable {
                 try readText(Self.path(path, in: folder))
             }, path: { Self.path($0, in: folder) })
         environment.folderFault = folderFault
+        environment.logFault = logFault
         return environment
     }
 
@@ -79,6 +82,22 @@ public struct SettingsEnvironment: Sendable {
         guard unsafe access("\(folder)/", F_OK) == 0 else { return "\(made)is no folder" }
         // A file is put into the folder, a folder into one above it.
         return unsafe access(folder, W_OK | X_OK) == 0 ? nil : "\(made)can't be written"
+    }
+
+    /// Looks at the place of a log's file, whose folder isn't made. Whether the file may be written is left open: the service that does so
+    /// often is another user than who checks its settings.
+    @Sendable private static func logFault(_ path: String) -> String? {
+        guard !path.hasSuffix("/") else { return "it names a folder" }
+        // With the slash it can only be a folder.
+        // SAFETY: the paths are lent for the calls.
+        if unsafe access("\(path)/", F_OK) == 0 { return "it is a folder" }
+        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        guard unsafe access("\(folder)/", F_OK) != 0 else { return nil }
+        return switch errno {
+        case ENOENT: "its folder, \(folder), doesn't exist"
+        case ENOTDIR: "\(folder) is no folder"
+        default: nil
+        }
     }
 
     /// Where `path` leads when relative paths begin at `folder`.

@@ -222,10 +222,10 @@ class InstallTests(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = folder.name
 
-    def install(self, *arguments, status=0, **variables):
+    def install(self, *arguments, status=0, folder=None, **variables):
         environment = {name: value for name, value in os.environ.items() if name not in ("PREFIX", "SYSCONFDIR")}
         result = subprocess.run([os.path.join(ROOT, "scripts", "install"), *arguments], capture_output=True, text=True,
-                                timeout=DEADLINE * 3, stdin=subprocess.DEVNULL,
+                                timeout=DEADLINE * 3, stdin=subprocess.DEVNULL, cwd=folder,
                                 env={**environment, "DESTDIR": self.root, "BINARY": RECAST, **variables})
         self.assertEqual(result.returncode, status, result.stderr)
         return result.stderr
@@ -273,6 +273,13 @@ class InstallTests(unittest.TestCase):
         self.install(SYSCONFDIR="/usr/local/etc")
         with open(self.files()["usr/local/lib/systemd/system/recast.service"]) as file:
             self.assertIn("recast serve /usr/local/etc/recast/recast.yaml\n", file.read())
+
+    def test_the_binary_is_named_from_the_callers_folder(self):
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            os.symlink(RECAST, os.path.join(folder, "mine"))
+            self.install(folder=folder, BINARY="./mine")
+            self.install("--uninstall", folder=folder, BINARY="./mine")
+            self.assertIn("doesn't run", self.install(folder=folder, BINARY="none", status=69))
 
     def test_what_can_not_be_installed(self):
         self.assertIn("from / on", self.install(PREFIX="usr", status=64))

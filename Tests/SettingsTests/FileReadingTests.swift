@@ -42,23 +42,53 @@ import Testing
 
     @Test(
         "the access log's path begins at the file's folder",
-        arguments: [("./logs/a", "FOLDER/logs/a"), ("../a/b", "/tmp/a/b"), ("/tmp/a", "/tmp/a")])
+        arguments: [("./logs/a", "FOLDER/logs/a"), ("../a", "/tmp/a"), ("/tmp/a", "/tmp/a")])
     func accessLog(path: String, expected: String) throws {
         try withFolder { folder in
-            let text = """
-                version: 1
-                listen: 127.0.0.1:8080
-                access_log: \(path)
-                upstreams: { app: 127.0.0.1:3000 }
-                routes: [{ name: all, match: "/*", upstream: app }]
-                """
-            try Data(text.utf8).write(to: URL(filePath: folder + "/a.yaml"))
+            try FileManager.default.createDirectory(atPath: folder + "/logs", withIntermediateDirectories: false)
+            try Self.write(accessLog: path, to: folder)
             guard case .file(path: let found) = try SettingsFile.load(folder + "/a.yaml").settings.accessLog else {
                 Issue.record("no file")
                 return
             }
             #expect(URL(filePath: found).standardized.path == expected.replacing("FOLDER", with: folder))
         }
+    }
+
+    @Test(
+        "an access log that nobody can open is a mistake",
+        arguments: [
+            ("./none/a", "FOLDER/./none/a can't be opened: its folder, FOLDER/./none, doesn't exist"),
+            ("./logs", "FOLDER/./logs can't be opened: it is a folder"),
+            ("./logs/", "FOLDER/./logs/ can't be opened: it names a folder"),
+            ("./a.yaml/a", "FOLDER/./a.yaml/a can't be opened: FOLDER/./a.yaml is no folder"),
+            ("/dev/null/a", "/dev/null/a can't be opened: /dev/null is no folder"),
+        ])
+    func closedLog(path: String, expected: String) throws {
+        try withFolder { folder in
+            try FileManager.default.createDirectory(atPath: folder + "/logs", withIntermediateDirectories: false)
+            for (log, key) in [(path, "access_log"), ("{ to: \(path) }", "to")] {
+                try Self.write(accessLog: log, to: folder)
+                #expect {
+                    _ = try SettingsFile.load(folder + "/a.yaml")
+                } throws: { error in
+                    let found = (error as? SettingsMistakes)?.all.map(\.description) ?? []
+                    return found.count == 1
+                        && found[0].hasSuffix("\"\(key)\": " + expected.replacing("FOLDER", with: folder))
+                }
+            }
+        }
+    }
+
+    private static func write(accessLog: String, to folder: String) throws {
+        let text = """
+            version: 1
+            listen: 127.0.0.1:8080
+            access_log: \(accessLog)
+            upstreams: { app: 127.0.0.1:3000 }
+            routes: [{ name: all, match: "/*", upstream: app }]
+            """
+        try Data(text.utf8).write(to: URL(filePath: folder + "/a.yaml"))
     }
 
     @Test("what can't be read says why")

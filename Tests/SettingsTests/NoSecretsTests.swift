@@ -21,6 +21,10 @@ import Testing
             Issue.record("the folder \(folder) is looked at")
             return "isn't there"
         }
+        environment.logFault = { path in
+            Issue.record("the log \(path) is looked at")
+            return "isn't there"
+        }
         return environment
     }()
 

@@ -130,7 +130,13 @@ struct AccessLogReader {
         case "stdout": return .stdout
         case "off": return .off
         default:
-            if text.contains("/") { return .file(path: context.environment.path(text)) }
+            if text.contains("/") {
+                let path = context.environment.path(text)
+                if !context.environment.lacksSecrets, let reason = context.environment.logFault(path) {
+                    context.report(node.position, "\(what): \(path) can't be opened: \(reason)")
+                }
+                return .file(path: path)
+            }
             context.report(
                 node.position,
                 "\(what) is stdout, off or a path with a slash, as in /var/log/recast.log, not \"\(text)\"")
