@@ -43,14 +43,16 @@ public struct ListeningSocket: Sendable {
     }
 
     /// Binds `address` and listens. A unix socket without a listener is replaced; it can't be shared.
-    /// - Parameter backlog: connections that the system keeps until they are accepted; it cuts the number at `somaxconn`.
+    /// - Parameters:
+    ///   - backlog: connections that the system keeps until they are accepted; it cuts the number at `somaxconn`.
+    ///   - mode: the permissions of a unix socket's file, whatever the process' umask is; without it that decides.
     /// - Throws: `LoopError`, `.addressInUse` among others.
     public static func open(
-        _ address: SocketAddress, sharing: Sharing, backlog: Int
+        _ address: SocketAddress, sharing: Sharing, backlog: Int, mode: UInt32? = nil
     ) throws(LoopError) -> ListeningSocket {
         guard address.path.utf8.count <= SocketAddress.longestPath else { throw .pathTooLong(address.path) }
         if address.isUnix, sharing == .anybody, UnixSocketFile.isListenedOn(address) {
-            return try take(over: address, backlog)
+            return try take(over: address, backlog, mode)
         }
         let descriptor = socket(
             address.systemFamily, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -78,6 +80,11 @@ public struct ListeningSocket: Sendable {
             if sharing == .laterOnes, !address.isUnix {
                 try set(SO_REUSEPORT, of: descriptor, level: SOL_SOCKET, "SO_REUSEPORT")
             }
+            // Nobody can connect yet, so that nobody does who may not.
+            // SAFETY: the path is end-marked and lives during the call.
+            if address.isUnix, let mode, unsafe chmod(address.path, mode_t(mode)) != 0 {
+                throw .system(call: "chmod \(address)", errno: errno)
+            }
             guard listen(descriptor, Int32(clamping: backlog)) == 0 else {
                 throw errno == EADDRINUSE ? .addressInUse(address) : .system(call: "listen \(address)", errno: errno)
             }
@@ -93,9 +100,11 @@ public struct ListeningSocket: Sendable {
 
     /// Puts a new unix socket in the place of one that is listened on: clients that connect from then on come to us, who has
     /// connected is still the other's.
-    private static func take(over address: SocketAddress, _ backlog: Int) throws(LoopError) -> ListeningSocket {
+    private static func take(
+        over address: SocketAddress, _ backlog: Int, _ mode: UInt32?
+    ) throws(LoopError) -> ListeningSocket {
         let beside = SocketAddress(unixPath: "\(address.path).\(getpid())")
-        let made = try open(beside, sharing: .none, backlog: backlog)
+        let made = try open(beside, sharing: .none, backlog: backlog, mode: mode)
         // SAFETY: both paths are end-marked and live during the call.
         guard unsafe rename(beside.path, address.path) == 0 else {
             let number = errno

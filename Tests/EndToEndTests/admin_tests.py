@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import unittest
@@ -458,6 +459,33 @@ class DoorTests(unittest.TestCase):
                     client.connect(path)
                     client.sendall(f"GET /config HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
                     self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 200 "), host)
+
+    def test_modes_of_unix_sockets_hold_whatever_the_umask_is(self):
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            paths = {name: os.path.join(folder, name) for name in ("listen", "admin", "status")}
+            before = os.umask(0o077)
+            try:
+                recast = self.start(f"admin: {{ address: 'unix:{paths['admin']}', mode: '0o600' }}\n"
+                                    f"status: {{ address: 'unix:{paths['status']}', mode: 666 }}\n",
+                                    listeners=(f"{{ address: 'unix:{paths['listen']}', mode: 0660 }}",))
+            finally:
+                os.umask(before)
+            wait_until("it serves", lambda: "serving" in recast.error_text())
+            modes = {name: stat.S_IMODE(os.stat(path).st_mode) for name, path in paths.items()}
+            self.assertEqual(modes, {"listen": 0o660, "admin": 0o600, "status": 0o666})
+            # Without one the umask decides.
+            self.assertEqual(stat.S_IMODE(os.stat(recast.path).st_mode), 0o700)
+            with Client(paths["status"]) as client:
+                client.request("GET", "/live")
+                self.assertEqual(client.response().status, 200)
+            # A socket that stays has its file as it was made, and the log says so.
+            with open(recast.config) as file:
+                text = file.read()
+            with open(recast.config, "w") as file:
+                file.write(text.replace("mode: 0660", "mode: 0666"))
+            reload(recast)
+            self.assertIn('a new value of "listen.mode" takes effect after a restart', recast.error_text())
+            self.assertEqual(stat.S_IMODE(os.stat(paths["listen"]).st_mode), 0o660)
 
     def test_a_port_that_is_taken_already_is_a_mistake(self):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:

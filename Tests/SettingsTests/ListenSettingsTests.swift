@@ -78,6 +78,45 @@ import Testing
     }
 
     @Test(
+        "the mode of a unix socket is read as octal, whether it is written as a number or as a text",
+        arguments: [
+            ("0660", "0660"), ("'0660'", "0660"), ("660", "0660"), ("0o660", "0660"), ("\"0o777\"", "0777"),
+            ("200", "0200"),
+        ])
+    func mode(_ spelling: String, _ shown: String) throws {
+        let socket = "{ address: \"unix:/run/a.sock\", mode: \(spelling) }"
+        let text =
+            SettingsTestFile.head.replacing("127.0.0.1:8080", with: "[\(socket)]")
+            + "  - { name: all, match: /*, upstream: app }\n"
+            + "admin: \(socket.replacing("/a", with: "/b"))\nstatus: \(socket.replacing("/a", with: "/c"))\n"
+        let file = try SettingsTestFile.parse(text)
+        #expect(file.settings.listener(at: .unix(path: "/run/a.sock")).mode?.description == shown)
+        #expect(file.settings.admin.mode?.description == shown)
+        #expect(file.settings.admin.statusMode?.description == shown)
+        for key in ["listen.unix:/run/a.sock.mode", "admin.mode", "status.mode"] {
+            #expect(file.effective.contains { $0.key == key && $0.value == shown }, "\(key)")
+            #expect(ServerRestart.isNeeded(for: key))
+        }
+    }
+
+    @Test(
+        "what is no mode of a unix socket is a mistake, a number in decimals among it",
+        arguments: [
+            ("unix:/run/a.sock", "432", "is three octal digits"), ("unix:/run/a.sock", "0", "is three octal digits"),
+            ("unix:/run/a.sock", "060", "is three octal digits"), ("unix:/run/a.sock", "0680", "is three octal digits"),
+            ("unix:/run/a.sock", "1660", "is three octal digits"), ("unix:/run/a.sock", "rw-rw----", "octal digits"),
+            ("unix:/run/a.sock", "0x1B0", "is three octal digits"), ("unix:/run/a.sock", "+600", "octal digits"),
+            ("127.0.0.1:1", "0660", "is for the file of a unix socket"), ("systemd:web", "0660", "SocketMode="),
+        ])
+    func noMode(_ address: String, _ mode: String, _ mistake: String) {
+        let listen = "[{ address: \"\(address)\", mode: \(mode) }]"
+        let found = SettingsTestFile.mistakes(
+            SettingsTestFile.head.replacing("127.0.0.1:8080", with: listen)
+                + "  - { name: all, match: /*, upstream: app }")
+        #expect(found.count == 1 && found[0].contains("\"mode\" ") && found[0].contains(mistake), "\(found)")
+    }
+
+    @Test(
         "what is wrong is reported",
         arguments: [
             ("serves: grpc", "\"serves\" is not \"grpc\": known are http, ext_proc"),

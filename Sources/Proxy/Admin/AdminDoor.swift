@@ -27,12 +27,14 @@ final class AdminDoor {
     private static let connectionLimit = 64
 
     /// Listens on `address`, beside other processes where `lifecycle` lets them.
-    /// - Parameter handle: answers a request, at once or later.
+    /// - Parameters:
+    ///   - mode: who may connect to a unix socket; nil: the process' umask decides.
+    ///   - handle: answers a request, at once or later.
     init(
-        loop: EventLoop, address: ListenAddress, lifecycle: LifecycleSettings, surface: Surface,
+        loop: EventLoop, address: ListenAddress, mode: SocketMode?, lifecycle: LifecycleSettings, surface: Surface,
         handle: @escaping (AdminRequest, AdminDoor, @escaping (AdminResponse) -> Void) -> Void
     ) throws(ServerError) {
-        let socket = try BoundListener.open(address, lifecycle: lifecycle).socket
+        let socket = try BoundListener.open(address, mode: mode, lifecycle: lifecycle).socket
         self.address = socket.address
         self.loop = loop
         self.surface = surface

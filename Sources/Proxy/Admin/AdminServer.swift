@@ -63,14 +63,14 @@ final class AdminServer {
         self.services = services
         hosts = settings.hosts
         console = settings.console
-        let places: [(ListenAddress?, AdminDoor.Surface)] = [
-            (settings.address, .commands), (settings.status, .status),
+        let places: [(ListenAddress?, SocketMode?, AdminDoor.Surface)] = [
+            (settings.address, settings.mode, .commands), (settings.status, settings.statusMode, .status),
         ]
         do throws(ServerError) {
-            for (address, surface) in places {
+            for (address, mode, surface) in places {
                 guard let address else { continue }
                 doors.append(
-                    try AdminDoor(loop: loop, address: address, lifecycle: lifecycle, surface: surface) {
+                    try AdminDoor(loop: loop, address: address, mode: mode, lifecycle: lifecycle, surface: surface) {
                         [unowned self] request, door, respond in answer(request, at: door, respond)
                     })
             }

@@ -10,6 +10,9 @@ public struct AdminSettings: Hashable, Sendable {
     public var hosts: [HostPattern] = []
     /// Where `/live`, `/ready` and `/metrics` are told, and nothing else can be asked; nil: nowhere but at `address`.
     public var status: ListenAddress?
+    /// Who may connect to `address` and to `status`, where they are unix sockets; nil: the process' umask decides.
+    public var mode: SocketMode?
+    public var statusMode: SocketMode?
     /// What the console keeps and shows at `address`; nil: there is none.
     public var console: ConsoleSettings?
     /// How operational lines are written to standard error.

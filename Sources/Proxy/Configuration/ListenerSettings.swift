@@ -9,8 +9,30 @@ public struct ListenerSettings: Sendable {
     public var buffer = Self.standardBuffer
 
     public static let standardBuffer = 1024 * 1024
+    /// Who may connect to a unix socket; nil: the process' umask decides.
+    public var mode: SocketMode?
 
     public init() {}
+}
+
+/// Who may connect to a unix socket: the permissions of its file, of which the right to write is what counts.
+public struct SocketMode: Hashable, Sendable, CustomStringConvertible {
+    /// The nine bits of owner, group and others.
+    public let bits: UInt32
+
+    /// Reads octal digits, three of them, with or without the `0` or `0o` that says so in some languages. Nil for what is none, and
+    /// for a mode by which the owner couldn't connect, as a number in decimals is one.
+    public init?(octal text: String) {
+        var digits = Substring(text)
+        for prefix in ["0o", "0"] where digits.utf8.count > 3 && digits.hasPrefix(prefix) {
+            digits = digits.dropFirst(prefix.utf8.count)
+        }
+        guard digits.utf8.count == 3, let bits = UInt32(digits, radix: 8), bits & 0o200 != 0 else { return nil }
+        self.bits = bits
+    }
+
+    /// As `0660`.
+    public var description: String { "0" + String(bits, radix: 8) }
 }
 
 /// What clients find at an address.

@@ -40,6 +40,9 @@ public struct ProxySettings: Sendable {
         self.routes = routes
     }
 
+    /// Who may connect to unix sockets, as far as that is set.
+    var socketModes: [ListenAddress: SocketMode] { listeners.compactMapValues(\.mode) }
+
     /// How an address is served.
     public func listener(at address: ListenAddress) -> ListenerSettings { listeners[address] ?? ListenerSettings() }
 }

@@ -160,7 +160,8 @@ public final class Worker {
     /// numbers.
     public func listen() throws(ServerError) -> [SocketAddress] {
         let endpoints = try BoundListener.open(
-            current.settings.listen, workers: 1, lifecycle: current.settings.lifecycle)[0]
+            current.settings.listen, modes: current.settings.socketModes, workers: 1,
+            lifecycle: current.settings.lifecycle)[0]
         listen(on: endpoints)
         return endpoints.map(\.socket.address)
     }
@@ -310,7 +311,8 @@ public final class Worker {
         let old = current.settings.listen
         let added = settings.listen.filter { !old.contains($0) }
         let replaced = closing + old.filter { !settings.listen.contains($0) }
-        let opened = try BoundListener.open(added, workers: 1, lifecycle: settings.lifecycle, replaced: replaced)[0]
+        let opened = try BoundListener.open(
+            added, modes: settings.socketModes, workers: 1, lifecycle: settings.lifecycle, replaced: replaced)[0]
         let isSameLog = settings.accessLog == current.settings.accessLog
         let sink = isSameLog ? log.sink : try LogSink.of(settings.accessLog)
         adopt(SettingsChange(settings: settings, opened: opened, logSink: sink))

@@ -12,14 +12,15 @@ struct BoundListener: Sendable {
     /// Opens sockets on `names` for `workers` workers: each gets one of its own for a TCP address, and a duplicate of the
     /// same for a unix socket and for one that the service manager holds. All or none: what was opened is closed on a failure.
     /// - Parameters:
+    ///   - modes: who may connect to unix sockets that are opened.
     ///   - lifecycle: says whether other processes may listen there too.
     ///   - replaced: addresses of ours that are being closed, or will be. One that takes up the port of such a one may be opened beside
     ///     it.
     ///   - kept: addresses that are listened on already, and stay.
     ///   - inherited: sockets of the service manager, used where they fit.
     static func open(
-        _ names: [ListenAddress], workers: Int, lifecycle: LifecycleSettings, replaced: [ListenAddress] = [],
-        kept: [ListenAddress] = [], inherited: InheritedSockets = InheritedSockets()
+        _ names: [ListenAddress], modes: [ListenAddress: SocketMode], workers: Int, lifecycle: LifecycleSettings,
+        replaced: [ListenAddress] = [], kept: [ListenAddress] = [], inherited: InheritedSockets = InheritedSockets()
     ) throws(ServerError) -> [[BoundListener]] {
         try checkInherited(kept + names, inherited)
         var opened = [[BoundListener]](repeating: [], count: workers)
@@ -28,7 +29,7 @@ struct BoundListener: Sendable {
                 let sharing: Sharing =
                     lifecycle.reusePort
                     ? .always : replaced.contains { $0.port == name.port && name.port != nil } ? .ifNeeded : .never
-                try open(name, sharing: sharing, inherited: inherited, into: &opened)
+                try open(name, mode: modes[name], sharing: sharing, inherited: inherited, into: &opened)
             }
         } catch {
             for endpoint in opened.joined() { endpoint.socket.close() }
@@ -38,8 +39,11 @@ struct BoundListener: Sendable {
     }
 
     /// Opens one socket on `name`, as above: that of a port which one thread serves.
-    static func open(_ name: ListenAddress, lifecycle: LifecycleSettings) throws(ServerError) -> BoundListener {
-        guard let opened = try open([name], workers: 1, lifecycle: lifecycle)[0].first else {
+    static func open(
+        _ name: ListenAddress, mode: SocketMode?, lifecycle: LifecycleSettings
+    ) throws(ServerError) -> BoundListener {
+        let modes = mode.map { [name: $0] } ?? [:]
+        guard let opened = try open([name], modes: modes, workers: 1, lifecycle: lifecycle)[0].first else {
             preconditionFailure("an address was opened and has no socket")
         }
         return opened
@@ -78,18 +82,23 @@ struct BoundListener: Sendable {
     }
 
     /// Opens the first socket on `address`.
-    private static func open(_ address: SocketAddress, sharing: Sharing) throws(LoopError) -> ListeningSocket {
-        if case .always = sharing { return try ListeningSocket.open(address, sharing: .anybody, backlog: backlog) }
+    private static func open(
+        _ address: SocketAddress, mode: SocketMode?, sharing: Sharing
+    ) throws(LoopError) -> ListeningSocket {
+        func open(_ sharing: ListeningSocket.Sharing) throws(LoopError) -> ListeningSocket {
+            try ListeningSocket.open(address, sharing: sharing, backlog: backlog, mode: mode?.bits)
+        }
+        if case .always = sharing { return try open(.anybody) }
         do throws(LoopError) {
-            return try ListeningSocket.open(address, sharing: .laterOnes, backlog: backlog)
+            return try open(.laterOnes)
         } catch {
             guard case .ifNeeded = sharing, case .addressInUse = error else { throw error }
-            return try ListeningSocket.open(address, sharing: .anybody, backlog: backlog)
+            return try open(.anybody)
         }
     }
 
     private static func open(
-        _ name: ListenAddress, sharing: Sharing, inherited: InheritedSockets,
+        _ name: ListenAddress, mode: SocketMode?, sharing: Sharing, inherited: InheritedSockets,
         into opened: inout [[BoundListener]]
     ) throws(ServerError) {
         if case .systemd(let wanted) = name { return try share(inherited.named(wanted), as: name, into: &opened) }
@@ -98,7 +107,7 @@ struct BoundListener: Sendable {
         }
         if let socket = inherited.socket(for: address) { return try share([socket], as: name, into: &opened) }
         do throws(LoopError) {
-            let first = try open(address, sharing: sharing)
+            let first = try open(address, mode: mode, sharing: sharing)
             opened[0].append(BoundListener(name: name, socket: first))
             for worker in opened.indices.dropFirst() {
                 let socket =

@@ -58,7 +58,8 @@ public enum Server {
         defer { admin?.close() }
         let inherited = InheritedSockets.take()
         let endpoints = try BoundListener.open(
-            settings.listen, workers: settings.workers, lifecycle: settings.lifecycle, inherited: inherited)
+            settings.listen, modes: settings.socketModes, workers: settings.workers, lifecycle: settings.lifecycle,
+            inherited: inherited)
         for (name, socket) in inherited.sockets
         where !settings.listen.contains(.systemd(name: name))
             && !settings.listen.contains(where: { SocketAddress.parse($0.description) == socket.address })

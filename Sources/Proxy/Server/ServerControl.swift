@@ -416,7 +416,7 @@ extension ServerControl {
         do throws(ServerError) {
             logSink = settings.accessLog == old.accessLog ? worker.log.sink : try LogSink.of(settings.accessLog)
             opened = try BoundListener.open(
-                added, workers: workers, lifecycle: settings.lifecycle,
+                added, modes: settings.socketModes, workers: workers, lifecycle: settings.lifecycle,
                 replaced: removed + leaving.values.flatMap(\.addresses),
                 kept: settings.listen.filter { old.listen.contains($0) }, inherited: inherited)
         } catch {

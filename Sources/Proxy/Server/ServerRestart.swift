@@ -9,6 +9,12 @@ public enum ServerRestart {
         if new.memory.spoolTotal != old.memory.spoolTotal { names.append("spool") }
         if new.admin.address != old.admin.address { names.append("admin") }
         if new.admin.status != old.admin.status { names.append("status") }
+        // A socket that stays has its file as it was made.
+        if new.listen.contains(where: { old.listen.contains($0) && new.mode(at: $0) != old.mode(at: $0) }) {
+            names.append("listen.mode")
+        }
+        if new.admin.mode != old.admin.mode { names.append("admin.mode") }
+        if new.admin.statusMode != old.admin.statusMode { names.append("status.mode") }
         return names
     }
 
@@ -20,13 +26,23 @@ public enum ServerRestart {
         settings.memory = old.memory
         settings.admin.address = old.admin.address
         settings.admin.status = old.admin.status
+        for address in new.listen where old.listen.contains(address) && new.mode(at: address) != old.mode(at: address) {
+            settings.listeners[address, default: ListenerSettings()].mode = old.mode(at: address)
+        }
+        settings.admin.mode = old.admin.mode
+        settings.admin.statusMode = old.admin.statusMode
         return settings
     }
 
     /// Whether the value with this key, as `memory.bodies`, is one of them.
     public static func isNeeded(for key: String) -> Bool {
         // The address of the admin port stays; by which names it may be called does not.
-        if key == "admin" || key == "status" { return true }
+        if ["admin", "status", "admin.mode", "status.mode"].contains(key) { return true }
+        if key.hasPrefix("listen."), key.hasSuffix(".mode") { return true }
         return ["workers", "reuse_port", "memory", "spool"].contains(String(key.prefix { $0 != "." }))
     }
+}
+
+extension ProxySettings {
+    fileprivate func mode(at address: ListenAddress) -> SocketMode? { listener(at: address).mode }
 }

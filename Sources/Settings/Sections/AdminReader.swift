@@ -18,9 +18,7 @@ struct AdminReader {
                 hosts = self.hosts(mapping)
                 settings.console = console(mapping)
                 hasConsole = true
-                let found = mapping.required("address", example: "127.0.0.1:9901")
-                mapping.finish()
-                return found.flatMap { address($0, "\"address\"", of: "admin", besides: listen) }
+                return address(in: mapping, of: "admin", besides: listen, mode: &settings.mode)
             }.value
         if let hosts { settings.hosts = hosts } else { section.record("admin.hosts", "", .standard) }
         if !hasConsole { section.record("admin.console", "off", .standard) }
@@ -28,7 +26,10 @@ struct AdminReader {
         let taken = listen + [settings.address].compactMap(\.self)
         settings.status =
             section.value("status", standard: standard, describe: Self.describe) {
-                address($0, $1, of: "status", besides: taken)
+                node, what in
+                guard case .mapping = node.content else { return address(node, what, of: "status", besides: taken) }
+                guard let mapping = SectionReader(node, what, path: "status", context) else { return nil }
+                return address(in: mapping, of: "status", besides: taken, mode: &settings.statusMode)
             }.value
         let log = section.part("log")
         log.word("format", into: &settings.logFormat)
@@ -59,6 +60,17 @@ struct AdminReader {
             context.report(node.position, "\(what): \(error.reason); or off for no \(port) port")
             return nil
         }
+    }
+
+    /// As above, of a mapping, which may say who connects to a unix socket.
+    private func address(
+        in mapping: SectionReader, of port: String, besides taken: [ListenAddress], mode: inout SocketMode?
+    ) -> ListenAddress?? {
+        let node = mapping.required("address", example: port == "admin" ? "127.0.0.1:9901" : "0.0.0.0:9902")
+        let found = node.flatMap { address($0, "\"address\"", of: port, besides: taken) }
+        mode = SocketModeReader(context: context).read(mapping, at: found ?? nil, path: port)
+        mapping.finish()
+        return found
     }
 
     /// What the console keeps; nil where it isn't wanted.

@@ -54,6 +54,7 @@ struct ListenReader {
             } else {
                 section.refuse("buffer", "is for listeners that serve ext_proc")
             }
+            settings.mode = SocketModeReader(context: context).read(section, at: address, path: "listen.\(name)")
             if let node = section.take("tls") { settings.tls = serverTLS(node, name, settings.versions) }
             if let address { listening.listeners[address] = settings }
             section.finish()
