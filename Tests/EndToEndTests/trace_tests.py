@@ -218,6 +218,18 @@ class SpanTests(TracedTestCase):
         self.assertEqual(attributes(client)["error.type"], response.json["code"])
         self.assertNotIn("http.response.status_code", attributes(client))
 
+    def test_a_client_that_leaves_before_it_has_an_answer(self):
+        self.upstream.reset()
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.reader.rest())
+        with Client(self.recast.port) as client:
+            client.request("GET", "/plain/a")
+            received = self.upstream.wait_for(1)[0]
+            client.reset()
+        (server,) = [span for span in self.collector.spans_of(received.fields.get("x-request-id")) if span.kind == SERVER]
+        self.assertEqual((attributes(server)["recast.flag"], attributes(server)["error.type"]), ("CD", "CD"))
+        # 499 is how it is counted; no status was sent.
+        self.assertNotIn("http.response.status_code", attributes(server))
+
     def test_an_upstream_that_fails(self):
         self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(status=500))
         response, spans = self.traced("GET", "/plain/a")

@@ -78,7 +78,7 @@ final class Tracer {
             writer.address("network.peer.address", downstream.peer)
             if let client = exchange.client { writer.address("client.address", client) }
         }
-        if record.status > 0 { writer.number("http.response.status_code", record.status) }
+        if record.isStatusSent { writer.number("http.response.status_code", record.status) }
         writer.number("http.request.body.size", record.bytesIn)
         writer.number("http.response.body.size", record.contentBack)
         if let route = exchange.route { writer.text("recast.route", route.name) }
