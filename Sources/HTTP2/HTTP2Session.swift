@@ -522,7 +522,11 @@ public class HTTP2Session {
                 ? fail(.excess, "too much in one frame of settings")
                 : fail(.rule, "it broke a rule of HTTP/2 (\(HTTP2ErrorCode(rawValue: code).name), RFC 9113 §7)")
         }
-        guard type == FrameType.data || type == FrameType.headers, flags & FrameFlags.endStream != 0 else { return }
+        guard type == FrameType.data || type == FrameType.headers else { return }
+        guard flags & FrameFlags.endStream != 0 else {
+            if type == FrameType.headers { find(id)?.headSent() }
+            return
+        }
         nuisance.pay(Nuisance.response)
         find(id)?.endSent()
     }

@@ -76,6 +76,12 @@ public final class HTTP2Stream {
         var isDeferred = false
         var isEndSent = false
         var resetsWhenSent = false
+        /// Heads of the response that wait to be written.
+        var heads = 0
+        /// With what the stream is given up once what waits has gone out.
+        var cutCode: HTTP2ErrorCode?
+        /// Whether the end of the response waits for that of the request.
+        var holdsEnd = false
         var taken: UInt64 = 0
         var wantsEmpty = false
 
@@ -186,6 +192,7 @@ public final class HTTP2Stream {
 
     internal func ended() {
         state.hasEnded = true
+        releaseEnd()
         deliver()
     }
 
@@ -273,9 +280,11 @@ public final class HTTP2Stream {
     public var queued: Int { output.count }
     /// Whether something that was said isn't sent yet: bytes, or the end alone, for which nghttp2 waits until the peer gives the stream
     /// a window again where content has spent it.
-    public var awaitsSending: Bool { !output.isEmpty || state.isOutputEnded && !state.isEndSent }
-    /// Whether the whole response has gone out.
-    internal var isAnswered: Bool { state.isEndSent }
+    public var awaitsSending: Bool {
+        !output.isEmpty || state.isOutputEnded && !state.isEndSent || state.cutCode != nil
+    }
+    /// Whether the whole response has gone out, but for an end that is held back.
+    internal var isAnswered: Bool { state.isEndSent || state.holdsEnd && output.isEmpty }
     /// Whether the client takes less than comes: `HTTP2StreamHandler.drained` says when it has room again.
     public var isFull: Bool { state.isAboveHighWatermark }
 
@@ -283,6 +292,7 @@ public final class HTTP2Stream {
     /// below 200 is an interim response. Without content the response ends with it.
     public func respond(_ status: Int, _ lines: inout OutputBuffer, hasContent: Bool) {
         session?.respond(self, status, &lines, hasContent: hasContent)
+        state.heads += 1
         state.isDeferred = true
         if status >= 200, !hasContent { state.isOutputEnded = true }
     }
@@ -301,10 +311,21 @@ public final class HTTP2Stream {
     }
 
     /// Ends the response, behind content, with trailer fields where `lines` has some.
-    public func end(trailers lines: inout OutputBuffer) {
+    ///
+    /// - Parameter holdsEnd: whether trailers and END_STREAM wait until the request has ended too, or until `releaseEnd`; the content
+    ///   doesn't.
+    public func end(trailers lines: inout OutputBuffer, holdsEnd: Bool = false) {
         guard !state.isOutputEnded else { return }
         state.isOutputEnded = true
+        state.holdsEnd = holdsEnd && !state.hasEnded
         swap(&trailerLines, &lines)
+        resumeOutput()
+    }
+
+    /// Lets an end go that was held back.
+    public func releaseEnd() {
+        guard state.holdsEnd else { return }
+        state.holdsEnd = false
         resumeOutput()
     }
 
@@ -317,7 +338,7 @@ public final class HTTP2Stream {
     /// What goes into a frame of `most` bytes; nil: there is nothing for now.
     internal func next(_ most: Int) -> (count: Int, isLast: Bool, hasTrailers: Bool)? {
         let count = min(most, output.count)
-        let isLast = state.isOutputEnded && count == output.count
+        let isLast = state.isOutputEnded && !state.holdsEnd && count == output.count
         guard count > 0 || isLast else {
             state.isDeferred = true
             return nil
@@ -339,6 +360,7 @@ public final class HTTP2Stream {
         frame.append(output.span.extracting(0..<count))
         output.drop(count)
         session?.queuedCount -= count
+        cutIfSent()
         let tellsEmpty = state.wantsEmpty && output.isEmpty
         guard tellsEmpty || state.isAboveHighWatermark && output.count <= Self.lowWatermark else { return }
         if tellsEmpty { state.wantsEmpty = false }
@@ -348,6 +370,7 @@ public final class HTTP2Stream {
 
     /// Tells the client, behind the whole response, that no more of its request is wanted (RFC 9113 §8.1). Until then it may go on.
     public func resetWhenSent() {
+        releaseEnd()
         guard !state.hasEnded else { return }
         state.resetsWhenSent = true
         if state.isEndSent { reset(.noError) }
@@ -357,6 +380,30 @@ public final class HTTP2Stream {
     internal func endSent() {
         state.isEndSent = true
         if state.resetsWhenSent { reset(.noError) }
+    }
+
+    /// Gives up a stream whose response can't be finished, behind what was said of it: a client gets the head and the content that there
+    /// are, and can't take them for all. What waits needs the client's windows, so `awaitsSending` tells whether `reset` may have to end
+    /// the wait. No more may be written.
+    public func cut(_ code: HTTP2ErrorCode) {
+        // A response that has ended is not to be finished by what its client takes.
+        guard !state.isOutputEnded else { return reset(code) }
+        state.cutCode = code
+        cutIfSent()
+    }
+
+    private func cutIfSent() {
+        guard let code = state.cutCode, state.heads == 0, output.isEmpty else { return }
+        state.cutCode = nil
+        reset(code)
+    }
+
+    /// A head of the response has been written, and the response goes on. nghttp2 would leave out a head, or content, behind which a reset
+    /// is submitted already.
+    internal func headSent() {
+        // Of a client's stream none is counted.
+        if state.heads > 0 { state.heads -= 1 }
+        cutIfSent()
     }
 
     /// A frame that begins or ends the stream has been written.

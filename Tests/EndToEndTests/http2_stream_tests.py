@@ -388,6 +388,48 @@ class BreakingOffTests(StreamTestCase):
                     self.upstream.script = repeat
                     self.assertEqual(client.exchange().status, 200)
 
+    def test_what_came_with_a_fault_goes_out_before_the_reset(self):
+        """docs/rules.md F14: of a response that has begun a client gets the head and what there is, however few reads brought all of it."""
+        chunked, large = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"x" * 16_384
+        cases = {
+            "a bad chunk": (200, b"hello", chunked + b"5\r\nhello\r\nZZ"),
+            "a bad trailer": (200, b"hello", chunked + b"5\r\nhello\r\n0\r\nX T: 1\r\n\r\n"),
+            "much content": (200, large, chunked + b"4000\r\n" + large + b"\r\nZZ"),
+            "a short length": (200, b"hello", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello"),
+            "a refusal": (413, b"large", b"HTTP/1.1 413 T\r\nContent-Length: 100\r\n\r\nlarge"),
+        }
+        for name, (status, body, answer) in cases.items():
+            with self.subTest(name), self.http2() as client:
+                self.upstream.script = lambda exchange, answer=answer: (exchange.send(answer), exchange.close())
+                record = client.over(client.request())
+                self.assertEqual((record.status, bytes(record.body), record.ended, record.reset), (status, body, False, INTERNAL_ERROR))
+                self.upstream.script = repeat
+                self.assertEqual(client.exchange().status, 200)
+
+    def test_a_cut_response_waits_for_a_window_as_long_as_any_other(self):
+        self.upstream.script = lambda exchange: (
+            exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nZZ"), exchange.close())
+        with self.http2(window=3, gives=False) as client:
+            for gives in (True, False):
+                record = client.streams[stream := client.request()]
+                client.until(lambda: record.count == 3)  # noqa: B023
+                if gives:
+                    client.send(window_update(stream, 2))
+                client.until(lambda: record.is_over)  # noqa: B023
+                self.assertEqual((bytes(record.body), record.reset), (b"hello" if gives else b"hel", INTERNAL_ERROR))
+
+    def test_the_rest_of_a_whole_response_is_given_up_too(self):
+        """What is left is less than makes an upstream wait."""
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(body=b"x" * 100_000))
+        with self.http2(window=10_000, gives=False) as client:
+            client.send(window_update(0, 1_000_000))
+            record = client.streams[stream := client.request()]
+            client.until(lambda: record.count == 10_000)
+            client.send(window_update(stream, 85_000))
+            client.until(lambda: record.is_over)
+            self.assertEqual((record.count, record.ended), (95_000, False))
+            self.assertIsNotNone(record.reset)
+
     def test_an_upstream_that_says_nothing_is_a_502(self):
         for how in ("close", "reset"):
             with self.subTest(how), self.http2() as client:

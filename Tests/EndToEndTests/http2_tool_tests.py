@@ -192,6 +192,21 @@ class ToolTests(SecuredTestCase):
                         response = client.post(self.url(target), content=b"x" * (4 << 20), headers={"content-type": "text/plain"})
                         self.assertEqual(response.status_code, status)
 
+    def test_curl_gets_an_answer_that_comes_before_its_upload_is_read(self):
+        """Debian's curl reads nothing more behind an answer that ends while it waits for the window of its stream."""
+        def script(exchange):
+            exchange.answer(200, b"hi")
+            exchange.reader.exactly(5 << 20)
+            exchange.received.is_complete = True
+
+        self.upstream.script = script
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(5 << 20)
+            for _ in range(3):
+                text = self.run_tool("curl", "--silent", "--http2-prior-knowledge", "--data-binary", f"@{file.name}", "--max-time", "15",
+                                     "--write-out", " %{http_version} %{size_upload}", self.url("/plain"))
+                self.assertEqual(text, f"hi 2 {5 << 20}")
+
     def test_go(self):
         """It gives windows back in small steps."""
         def script(exchange):

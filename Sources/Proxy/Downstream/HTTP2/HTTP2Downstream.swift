@@ -41,6 +41,9 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     @safe @exclusivity(unchecked) private var timer: Timer?
     @safe @exclusivity(unchecked) private var wait = Wait.nothing
     @safe @exclusivity(unchecked) private var pace = ClientPace()
+    /// Bounds how long the end of a response waits for the rest of its request, of which so many bytes had come when it was last set.
+    @safe @exclusivity(unchecked) private var endTimer: Timer?
+    private var arrivedBefore = 0
 
     /// Bytes of the rest of a request that have been dropped since its answer was whole.
     @safe @exclusivity(unchecked) private var discarded = 0
@@ -181,6 +184,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         worker.recycle(exchange)
         noteFinished()
         if wait == .body || wait == .discard { disarm() }
+        // The upstream takes no more of the request: nothing is to be waited for.
+        releaseEnd()
         // A reset at once would take the answer from the clients that send all before they read (docs/rules.md F13). Also where all
         // that was announced has come, and the client has not ended its stream.
         if !isClosed, !stream.isContentComplete { expectDiscard() }
@@ -236,6 +241,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         // Trailers may follow content of no bytes, too.
         hasContent =
             !response.length.isEmpty || response.length == .known(0) && exchange?.passesResponseTrailers == true
+            || holdsEnd
         let position = response.fields.write(head, into: &lines)
         addFields(&lines, position)
         switch response.length {
@@ -291,7 +297,35 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         guard hasContent else { return }
         var trailers = OutputBuffer()
         addTrailers(&trailers)
-        stream.end(trailers: &trailers)
+        let holdsEnd = holdsEnd
+        stream.end(trailers: &trailers, holdsEnd: holdsEnd)
+        connection.schedule()
+        guard holdsEnd else { return }
+        if endTimer == nil { endTimer = Timer(loop: worker.loop) { [unowned self] in lookAtEnd() } }
+        expectEnd()
+    }
+
+    /// Whether END_STREAM, should the response be whole now, waits for the rest of a request that its upstream goes on to take
+    /// (docs/rules.md F13). curl 7.88 sends no more behind it, nor reads, where it waits for the stream's window. A client that didn't say how
+    /// much it sends may send until it has read to the end, as those of calls do.
+    private var holdsEnd: Bool {
+        !stream.isContentComplete && (stream.contentLeft ?? 0) > 0 && exchange?.isCall != true
+    }
+
+    private func expectEnd() {
+        arrivedBefore = arrived
+        endTimer?.set(after: Linger.time)
+    }
+
+    /// A client that sends nothing may wait for the end.
+    private func lookAtEnd() {
+        if exchange != nil, arrived > arrivedBefore { expectEnd() } else { releaseEnd() }
+    }
+
+    private func releaseEnd() {
+        guard let endTimer else { return }
+        endTimer.cancel()
+        stream.releaseEnd()
         connection.schedule()
     }
 
@@ -302,11 +336,21 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         return true
     }
 
-    /// A stream that is reset can't be taken for one that is complete (docs/rules.md F14).
-    func cut() { reset(.internalError) }
+    /// A stream that is reset can't be taken for one that is complete. What was said of it goes out before (docs/rules.md F14), as far as
+    /// the client takes it within its time.
+    func cut() {
+        sendHead()
+        if wait == .body || wait == .discard { disarm() }
+        stream.cut(.internalError)
+        if let exchange { abandon(exchange) }
+        if stream.awaitsSending { connection.noteEnding(self) }
+        connection.schedule()
+        stream.drop()
+    }
 
-    private func reset(_ code: HTTP2ErrorCode) {
-        stream.reset(code)
+    /// Gives the stream up with all that waits for a client that takes nothing, or has left.
+    private func reset() {
+        stream.reset(.internalError)
         if let exchange { abandon(exchange) }
         connection.schedule()
         stream.drop()
@@ -315,8 +359,10 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     // MARK: What the stream and the connection say
 
     func drained(_ stream: HTTP2Stream) {
+        // What is left of a response that is over is to be taken within its time, however little it is.
+        guard let exchange else { return }
         if wait == .write { disarm() }
-        exchange?.downstreamDrained()
+        exchange.downstreamDrained()
     }
 
     func takesRest(of stream: HTTP2Stream) -> Bool {
@@ -327,6 +373,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         disarm()
+        endTimer?.cancel()
         isClosed = true
         guard let exchange else { return release() }
         guard code != .noError else { return goOnAlone() }
@@ -365,7 +412,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         }
         guard exchange.machine.isRequestRead, exchange.answersHalfClosed else {
             exchange.clientGone()
-            return cut()
+            return reset()
         }
         exchange.clientHalfClosed()
     }
@@ -422,9 +469,10 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         case .write: lookAtClient()
         case .discard:
             worker.counters.admission.count(.linger)
-            guard exchange != nil else { return refuseRest() }
-            // The answer is whole, and no more of the request is wanted (RFC 9113 §8.1).
-            reset(stream.awaitsSending ? .internalError : .noError)
+            // The answer is whole, and no more of the request is wanted.
+            if let exchange { abandon(exchange) }
+            stream.drop()
+            refuseRest()
         }
     }
 
@@ -435,6 +483,6 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     private func lookAtClient() {
         let finding = pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.taken)
-        if let time = worker.settleDrain(finding, of: exchange) { arm(.write, time) } else { cut() }
+        if let time = worker.settleDrain(finding, of: exchange) { arm(.write, time) } else { reset() }
     }
 }
