@@ -6,9 +6,17 @@ public struct CodingLimits: Hashable, Sendable {
     /// 1000 in gzip and a million in Brotli.
     public var ratio = 100
 
-    /// Bytes of output up to which the ratio isn't looked at, and the steps in which it is from there on; 64 KiB. A short
-    /// body of one repeated letter is no attack.
+    /// Bytes of output up to which the ratio isn't looked at; 64 KiB. A short body of one repeated letter is no attack.
+    public var ratioFloor = CodingLimits.floor
+    /// That of bodies of clients, and the steps in which the ratio is looked at from there on.
     public static let floor = 64 * 1024
 
     public init() {}
+
+    /// The same for a response, which comes from a server of one's own: up to 1 MiB its ratio isn't looked at, as that of a conversion.
+    public var ofResponse: CodingLimits {
+        var limits = self
+        limits.ratioFloor = 1024 * 1024
+        return limits
+    }
 }

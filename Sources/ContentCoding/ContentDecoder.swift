@@ -62,8 +62,8 @@ public final class ContentDecoder {
         var hasMore = false
         /// Bytes that came out.
         var count = 0
-        /// The count at which the ratio is looked at next.
-        var nextCheck = CodingLimits.floor + 1
+        /// The count at which the ratio is looked at next; `begin` sets it.
+        var nextCheck = 0
 
         init(_ coding: Coding) {
             self.coding = coding
@@ -76,7 +76,6 @@ public final class ContentDecoder {
             engine.reset()
             hasMore = false
             count = 0
-            nextCheck = CodingLimits.floor + 1
         }
     }
 
@@ -121,6 +120,8 @@ public final class ContentDecoder {
         } else {
             second = nil
         }
+        first?.nextCheck = limits.ratioFloor + 1
+        second?.nextCheck = limits.ratioFloor + 1
     }
 
     private static func prepare(_ stage: inout Stage?, for coding: Coding) {
@@ -170,7 +171,7 @@ public final class ContentDecoder {
 
     private func finish(_ stage: Stage) throws(CodingError) {
         guard stage.engine.isAtEnd else { throw .malformed(stage.coding, .truncated) }
-        if stage.count > CodingLimits.floor { try checkRatio(stage.count) }
+        if stage.count > limits.ratioFloor { try checkRatio(stage.count) }
     }
 
     /// Lets one stage work. Of the first one `input` is what came on the wire.

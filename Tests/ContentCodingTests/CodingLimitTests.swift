@@ -49,6 +49,19 @@ import Testing
         }
     }
 
+    @Test("the ratio of a response isn't looked at up to 1 MiB of output", arguments: Coding.allCases)
+    func floorOfResponses(_ coding: Coding) {
+        let limits = limits(ratio: 1).ofResponse
+        for size in [1, Int.max] {
+            let short = encoded([UInt8](repeating: 0, count: 1 << 20), coding)
+            #expect(decoded(short, coding, every: size, limits: limits).error == nil)
+            let long = encoded([UInt8](repeating: 0, count: 1 << 20 | 1), coding)
+            #expect(decoded(long, coding, every: size, limits: limits).error == .ratio(1))
+        }
+        let bomb = decoded(encoded([UInt8](repeating: 0, count: 20 << 20), coding), coding, limits: limits)
+        #expect(bomb.error == .ratio(1) && bomb.bytes.count <= (1 << 20) + 2 * CodingLimits.floor)
+    }
+
     @Test("a bomb is refused by its ratio before it is large", arguments: Coding.allCases)
     func bomb(_ coding: Coding) {
         let bytes = encoded([UInt8](repeating: 0, count: 20 << 20), coding)

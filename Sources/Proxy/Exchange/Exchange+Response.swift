@@ -407,7 +407,7 @@ extension Exchange {
                 taken, of: rule, changes: changes.union([.otherBytes, .weakTag]), limit: route.responseLimit)
             if !codings.isEmpty {
                 let decoder = worker.coders.takeDecoder(codings)
-                decoder.begin(codings, limits: route.options.coding.limits)
+                decoder.begin(codings, limits: route.options.coding.limits.ofResponse)
                 responseTranscoder.undo(with: decoder, limit: conversion.plan.limits.body)
             }
         } catch {
@@ -607,7 +607,7 @@ extension Exchange {
     ) throws(Refusal) {
         guard let route else { return }
         let look = ResponseLook(
-            rule, head, codings: route.undoneCodings(of: head), limits: route.options.coding.limits,
+            rule, head, codings: route.undoneCodings(of: head), limits: route.options.coding.limits.ofResponse,
             coders: worker.coders)
         let response = LookedResponse(look, rule, length: length, changes: changes, upstreamStatus: head.status)
         self.look = response

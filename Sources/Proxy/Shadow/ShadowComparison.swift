@@ -61,7 +61,7 @@ struct ShadowComparison {
         if codings.isEmpty || answer.content.isEmpty { return answer.content }
         let decoder = coders.takeDecoder(codings)
         defer { coders.recycle(decoder) }
-        var limits = CodingLimits()
+        var limits = CodingLimits().ofResponse
         limits.decompressed = limit
         decoder.begin(codings, limits: limits)
         var output = OutputBuffer()

@@ -33,7 +33,8 @@ package struct SampleResponse {
         }
         isLookedAt = true
         let look = ResponseLook(
-            rule, head, codings: route.undoneCodings(of: head), limits: route.options.coding.limits, coders: CoderPool()
+            rule, head, codings: route.undoneCodings(of: head), limits: route.options.coding.limits.ofResponse,
+            coders: CoderPool()
         )
         look.feed(body.span)
         look.bodyEnded()
