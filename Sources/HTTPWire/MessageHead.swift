@@ -51,7 +51,7 @@ public struct MessageHead: ~Copyable, Sendable {
     public internal(set) var isKeepAlive = true
     /// Whether the client waits for a 100 before it sends the body: HTTP/1.1, `Expect: 100-continue`, and a body follows.
     public internal(set) var expectsContinue = false
-    /// Whether the message asks to leave HTTP on this connection: HTTP/1.1, Upgrade, named by Connection, no body, not h2c.
+    /// Whether the message asks to leave HTTP on this connection: HTTP/1.1, Upgrade, named by Connection, no body, not h2c alone.
     public internal(set) var wantsUpgrade = false
     /// How the request's body is framed, as `Framing.request` says. Responses need the request's method too: ask `Framing`.
     public internal(set) var framing = BodyFraming.none

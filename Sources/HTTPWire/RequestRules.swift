@@ -78,17 +78,22 @@ public struct RequestRules: Hashable, Sendable {
         head.expectsContinue = !head.framing.isEmpty
     }
 
-    /// R33: an upgrade is asked for by both fields, in HTTP/1.1, without a body, and never to h2c.
+    /// R33: an upgrade is asked for by both fields, in HTTP/1.1, without a body, and not to h2c alone.
     private func checkUpgrade(_ head: inout MessageHead) throws(WireError) {
         guard head.contains(.upgrade) else { return }
-        var isCleartextHTTP2 = false
+        var hasOther = false
         for index in 0..<head.lines.count where head.lines[index].known == .upgrade {
             let value = head.value(index)
             guard value.isASCII else { throw WireError(.badFieldValue, at: Int(head.lines[index].value.start)) }
-            if ListMember.contains("h2c", in: value) { isCleartextHTTP2 = true }
+            var start = 0
+            while start <= value.count, !hasOther {
+                let member = ListMember.at(start, in: value)
+                start = member.next
+                let name = value.extracting(member.range)
+                hasOther = !name.isEmpty && !name.isEqualIgnoringCase(to: "h2c")
+            }
         }
-        head.wantsUpgrade =
-            head.wantsUpgrade && head.version != .http1_0 && head.framing.isEmpty && !isCleartextHTTP2
+        head.wantsUpgrade = head.wantsUpgrade && head.version != .http1_0 && head.framing.isEmpty && hasOther
     }
 
     /// R14, R35: fields with one value come once, and Content-Type is no list.

@@ -170,12 +170,16 @@ extension RequestRuleTests {
         #expect(try head("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 5^").expectsContinue == false)
     }
 
-    @Test("R33 an upgrade is asked for by both fields, in 1.1, without body, and never to h2c")
+    @Test("R33 an upgrade is asked for by both fields, in 1.1, without body, and not to h2c alone")
     func r33() throws {
         #expect(try head("GET /~Connection: Upgrade\r\nUpgrade: websocket^").wantsUpgrade == true)
         #expect(try head("GET /~Upgrade: websocket^").wantsUpgrade == false)
         #expect(try head("GET /~Connection: Upgrade^").wantsUpgrade == false)
-        #expect(try head("GET /~Connection: Upgrade\r\nUpgrade: websocket, H2C^").wantsUpgrade == false)
+        #expect(try head("GET /~Connection: Upgrade\r\nUpgrade: H2C^").wantsUpgrade == false)
+        #expect(try head("GET /~Connection: Upgrade\r\nUpgrade: , h2c ,\r\nUpgrade: h2c^").wantsUpgrade == false)
+        for list in ["websocket, H2C", "h2c,websocket", "h2c\r\nUpgrade: x"] {
+            #expect(try head("GET /~Connection: Upgrade\r\nUpgrade: \(list)^").wantsUpgrade == true)
+        }
         #expect(
             try head("POST /~Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5^").wantsUpgrade == false)
         #expect(try head("GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket^").wantsUpgrade == false)

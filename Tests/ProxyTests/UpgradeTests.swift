@@ -93,13 +93,23 @@ import Testing
     @Test(
         "R33 an upgrade that the route doesn't list, or that has a body, or is h2c, is left out",
         arguments: [
-            ("h2c", "HTTP2-Settings: x\r\n", "GET"), ("TLS/1.2", "", "GET"), ("h2c, websocket", "", "GET"),
+            ("h2c", "HTTP2-Settings: x\r\n", "GET"), ("TLS/1.2", "", "GET"), ("h2c, TLS/1.2", "", "GET"),
             ("websocket", "Content-Length: 0\r\nX-A: 1\r\n", "POST"), ("websocket", "", "OPTIONS"),
         ])
     func ignored(protocols: String, fields: String, method: String) throws {
         try withRig { rig throws in
             let seen = try rig.exchange(ask(protocols, fields, method: method)).request
             #expect(seen["Upgrade"] == nil && seen["Connection"] == nil && seen["HTTP2-Settings"] == nil)
+        }
+    }
+
+    @Test(
+        "R33 of a list goes on what the route allows",
+        arguments: ["h2c, websocket", "websocket, h2c", "x,WebSocket ,h2c"])
+    func filtered(protocols: String) throws {
+        try withRig { rig throws in
+            let seen = try rig.exchange(ask(protocols, "HTTP2-Settings: x\r\n", method: "GET")).request
+            #expect(seen["Upgrade"] == "websocket" && seen["HTTP2-Settings"] == nil)
         }
     }
 
