@@ -34,7 +34,7 @@ public struct BodyDecoder: Sendable {
     /// A decoder at the first byte after the head. With `isResponse`, errors have status 502.
     public init(framing: BodyFraming, limits: WireLimits = WireLimits(), isResponse: Bool = false) {
         self.isResponse = isResponse
-        chunks = ChunkReader(limits: limits)
+        chunks = ChunkReader(limits: limits, isResponse: isResponse)
         state = .complete
         left = 0
         frame(framing)

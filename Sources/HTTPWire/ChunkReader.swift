@@ -10,7 +10,7 @@ internal struct ChunkReader: Sendable {
         case sizeStart
         /// Further digits. Next: `extensionStart`, `beforeSemicolon`, `sizeLineLF`.
         case size
-        /// White space before `;`. Next: `extensionStart`.
+        /// White space before `;`, or in responses before the line's end. Next: `extensionStart`, `sizeLineLF`.
         case beforeSemicolon
         /// Behind `;`, before the name. Next: `extensionName`.
         case extensionStart
@@ -48,6 +48,8 @@ internal struct ChunkReader: Sendable {
     }
 
     var limits: WireLimits
+    /// Whether white space may end a size line: servers pad sizes with it, and what clients send is read as it is written.
+    private let bearsSpace: Bool
     private var state = State.sizeStart
     private var size: UInt64 = 0
     private var digits = 0
@@ -66,14 +68,15 @@ internal struct ChunkReader: Sendable {
     /// The trailer lines with their line ends, as far as they were read; empty unless they are kept.
     private(set) var trailers: [UInt8] = []
 
-    init(limits: WireLimits) {
+    init(limits: WireLimits, isResponse: Bool) {
         self.limits = limits
+        bearsSpace = isResponse
     }
 
     /// Makes it ready for another body. One that has read nothing, as of every body with a length, is so already.
     mutating func reset() {
         keepsTrailers = false
-        if state != .sizeStart || chunkFraming != 0 { self = ChunkReader(limits: limits) }
+        if state != .sizeStart || chunkFraming != 0 { self = ChunkReader(limits: limits, isResponse: bearsSpace) }
     }
 
     var isComplete: Bool { state == .complete }
@@ -151,7 +154,10 @@ internal struct ChunkReader: Sendable {
         let isEnd = byte == ASCII.carriageReturn
         let next: State?
         switch state {
-        case .beforeSemicolon: next = isSpace ? .beforeSemicolon : isSemicolon ? .extensionStart : nil
+        case .beforeSemicolon:
+            next =
+                isSpace
+                ? .beforeSemicolon : isSemicolon ? .extensionStart : isEnd && bearsSpace ? .sizeLineLF : nil
         case .extensionStart: next = isSpace ? .extensionStart : ASCII.isToken(byte) ? .extensionName : nil
         case .extensionName, .afterName:
             if isSpace {
@@ -163,7 +169,7 @@ internal struct ChunkReader: Sendable {
             } else if state == .extensionName {
                 next = isEnd ? .sizeLineLF : ASCII.isToken(byte) ? .extensionName : nil
             } else {
-                next = nil
+                next = isEnd && bearsSpace ? .sizeLineLF : nil
             }
         case .valueStart:
             next =
@@ -204,7 +210,7 @@ internal struct ChunkReader: Sendable {
     /// The size is known: check it against the limits before a byte of the data is taken.
     private mutating func finishSizeLine(_ at: Int, _ bodyCount: Int) throws(WireError) {
         guard let count = Int(exactly: size), count <= limits.body - bodyCount else {
-            throw WireError(.bodyTooLarge, at: at)
+            throw WireError(limits.body == .max ? .chunkTooLarge : .bodyTooLarge, at: at)
         }
         if count == 0 {
             state = .trailerStart

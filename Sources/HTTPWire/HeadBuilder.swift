@@ -68,7 +68,9 @@ public struct HeadBuilder: Sendable {
         status: Int, reason: Span<UInt8>? = nil, version: MessageVersion = .http1_1, into head: inout MessageHead
     ) throws(WireError) {
         begin(version, &head)
-        guard (100...599).contains(status) else { throw WireError(.badStatusLine, at: 9, fromUpstream: true) }
+        guard (100...999).contains(status) else {
+            throw WireError(status < 100 ? .badStatus : .badStatusLine, at: 9, fromUpstream: true)
+        }
         head.status = status
         Self.append("HTTP/1.1 ", to: &head)
         for digit in [status / 100, status / 10 % 10, status % 10] { head.bytes.append(0x30 + UInt8(digit)) }

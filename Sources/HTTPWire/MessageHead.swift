@@ -38,7 +38,7 @@ public struct MessageHead: ~Copyable, Sendable {
     public internal(set) var targetForm = TargetForm.origin
     /// What the sender speaks.
     public internal(set) var version = MessageVersion.http1_1
-    /// The status of a response, 100…599; 0 in a request.
+    /// The status of a response, 100…999; 0 in a request. What is above 599 is in use, and treated as a 5xx (RFC 9110 §15).
     public internal(set) var status = 0
     /// Whether the target is of absolute form with the scheme `https`.
     public internal(set) var isSecureTarget = false

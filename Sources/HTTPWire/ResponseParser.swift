@@ -89,7 +89,7 @@ public struct ResponseParser: Sendable {
             guard ASCII.isDigit(line[index]) else { return false }
             status = status * 10 + Int(line[index] &- 0x30)
         }
-        guard (100...599).contains(status) else { return false }
+        guard status >= 100 else { return false }
         head.status = status
         head.reasonRange = line.count > 13 ? ByteRange(13, line.count) : .empty
         head.isVerbatimStart = line.count > 13 && line[7] == UInt8(ascii: "1")
@@ -105,7 +105,6 @@ public struct ResponseParser: Sendable {
                 switch index {
                 case 0..<7: byte == name[index]
                 case 8: byte == ASCII.space
-                case 9: byte >= UInt8(ascii: "1") && byte <= UInt8(ascii: "5")
                 case 12: byte == ASCII.space || byte == ASCII.carriageReturn || byte == ASCII.lineFeed
                 default: ASCII.isDigit(byte)
                 }
@@ -113,6 +112,6 @@ public struct ResponseParser: Sendable {
             if byte == ASCII.lineFeed { return (.bareLF, index) }
             return (index == 5 && ASCII.isDigit(byte) ? .unsupportedVersion : .badStatusLine, index)
         }
-        return nil
+        return input.count > 11 && input[9] == UInt8(ascii: "0") ? (.badStatus, 9) : nil
     }
 }

@@ -43,6 +43,19 @@ public struct WireError: Error, Hashable, Sendable {
 
     /// This error as seen from the client: what an upstream did wrong is a 502.
     public var asUpstreamFault: WireError { WireError(fault, at: offset, fromUpstream: true) }
+
+    /// The name of the field whose line is at fault, where it has one, in the bytes of the head that was parsed. It is no part of the
+    /// error, which is thrown on paths where none may be large.
+    public func fieldName(in head: Span<UInt8>) -> String? {
+        guard fault == .badFieldValue || fault == .fieldLineTooLong else { return nil }
+        var start = min(offset, head.count)
+        while start > 0, head[start - 1] != ASCII.lineFeed { start -= 1 }
+        let end = Scan.endOfToken(in: head, from: start)
+        guard end > start, end < head.count, head[end] == UInt8(ascii: ":"), end - start <= WireLimits.fieldName else {
+            return nil
+        }
+        return String(decoding: head.extracting(start..<end).copied(), as: UTF8.self)
+    }
 }
 
 extension WireError: CustomStringConvertible {

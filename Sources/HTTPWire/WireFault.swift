@@ -2,7 +2,7 @@
 internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
     case bareLF, bareCR, tooManyEmptyLines
     case tlsRecord, proxyHeader
-    case badRequestLine, badMethod, badVersion, unsupportedVersion, badStatusLine, requestLineTooLong
+    case badRequestLine, badMethod, badVersion, unsupportedVersion, badStatusLine, badStatus, requestLineTooLong
     case badTarget, badTargetByte, badPercent, badAuthority, badScheme
     case badFieldName, fieldNameTooLong, missingColon, spaceBeforeColon, obsFold, badFieldValue, underscoreAlias
     case fieldLineTooLong, headTooLarge, tooManyFields
@@ -11,7 +11,7 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
     case lengthAndTransferEncoding, transferEncodingInOldVersion
     case badConnection, protectedConnectionOption, expectationFailed, repeatedSingleton, listedSingleton
     case methodNotSupported
-    case badChunkSize, badChunkExtension, badChunkEnd, chunkExtensionsTooLong, chunkOverhead
+    case badChunkSize, badChunkExtension, badChunkEnd, chunkExtensionsTooLong, chunkOverhead, chunkTooLarge
     case bodyTooLarge, bodyCut, badTrailer, trailersTooLarge, tooManyTrailers
     case tooManyInterim
     case lengthExceeded, lengthShort, bodyWithoutFraming
@@ -24,8 +24,8 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         case .fieldLineTooLong, .headTooLarge, .tooManyFields, .trailersTooLarge, .tooManyTrailers: 431
         case .unknownTransferCoding, .methodNotSupported: 501
         case .expectationFailed: 417
-        case .bodyTooLarge, .chunkExtensionsTooLong, .chunkOverhead: 413
-        case .badStatusLine, .tooManyInterim: 502
+        case .bodyTooLarge, .chunkExtensionsTooLong, .chunkOverhead, .chunkTooLarge: 413
+        case .badStatusLine, .badStatus, .tooManyInterim: 502
         case .lengthExceeded, .lengthShort, .bodyWithoutFraming: 500
         default: 400
         }
@@ -44,6 +44,7 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         case .badVersion: ("http_bad_version", "the version is not of the form HTTP/1.1")
         case .unsupportedVersion: ("http_unsupported_version", "this version of HTTP is not spoken here")
         case .badStatusLine: ("http_bad_status_line", "the status line is not version, three digits and reason")
+        case .badStatus: ("http_bad_status", "the status is less than 100")
         case .requestLineTooLong: ("http_request_line_too_long", "the start line is longer than limits.request_line")
         case .badTarget: ("http_bad_target", "the target has a form that this method does not take")
         case .badTargetByte: ("http_bad_target_byte", "the target holds a byte that must be percent-encoded")
@@ -81,11 +82,13 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         case .listedSingleton: ("http_listed_field", "a field that holds one value holds a list")
         case .methodNotSupported: ("http_method_not_supported", "CONNECT and TRACE are not supported")
         case .badChunkSize: ("http_bad_chunk_size", "a chunk size is not 1 to 16 hexadecimal digits")
-        case .badChunkExtension: ("http_bad_chunk_extension", "a chunk extension is malformed")
+        case .badChunkExtension:
+            ("http_bad_chunk_extension", "what stands behind a chunk size is no well-formed extension")
         case .badChunkEnd: ("http_bad_chunk_end", "chunk data is not followed by CRLF")
         case .chunkExtensionsTooLong:
             ("http_chunk_extensions_too_long", "chunk extensions are longer than 4 KiB in a line or 16 KiB in all")
         case .chunkOverhead: ("http_chunk_overhead", "too much chunk framing for too little data")
+        case .chunkTooLarge: ("http_chunk_too_large", "the chunks are larger than 2^63 - 1 bytes in all")
         case .bodyTooLarge: ("http_body_too_large", "the body is larger than limits.body")
         case .bodyCut: ("http_body_cut", "the connection ended in the middle of the body")
         case .badTrailer: ("http_bad_trailer", "a trailer line is malformed")
@@ -103,6 +106,7 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         let limits = WireLimits()
         return switch self {
         case .requestLineTooLong: "the status line is longer than \(limits.requestLine >> 10) KiB"
+        case .badFieldValue: "a field value holds a byte that it must not hold, or over HTTP/2 white space at an end"
         case .fieldLineTooLong: "a field line is longer than \(limits.fieldLine >> 10) KiB"
         case .headTooLarge: "the head is larger than \(limits.head >> 10) KiB"
         case .tooManyFields: "the head has more than \(limits.fieldCount) field lines"

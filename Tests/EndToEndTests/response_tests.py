@@ -188,6 +188,13 @@ class ConvertedResponseTests(ProxyTestCase):
         self.upstream.script = answering(b"<a/>", fields=("Content-Type: text/html",))
         self.assert_problem(self.send("GET", "/rules"), 502, "^upstream_unacceptable_type$")
 
+    def test_no_rule_is_for_a_status_beyond_599(self):
+        """What no status is for (docs/rules.md F30): LinkedIn's 999, and those of vendors."""
+        for status in (600, 999):
+            self.upstream.script = answering(status=status)
+            response = self.client().exchange("GET", "/form")
+            self.assertEqual((response.status, response.body, response.fields.get("content-type")), (status, TEXT, JSON))
+
     def test_a_response_without_a_type_passes(self):
         for fields in ((), ("Content-Type:",)):
             self.upstream.script = answering(b'{"a":1}', fields=fields)

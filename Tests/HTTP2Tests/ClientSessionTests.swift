@@ -211,6 +211,20 @@ struct ClientSessionTests {
         }
     }
 
+    @Test("Statuses that none is for are final ones", arguments: [600, 999])
+    func unusualStatuses(_ status: Int) {
+        let caller = Caller()
+        _ = caller.request("GET / HTTP/1.1\r\nHost: a\r\n")
+        _ = caller.bytes()
+        let bytes = server { server in
+            server.headers(1, [(":status", "\(status)")])
+            server.data(1, [1, 2], ends: true)
+        }
+        #expect(caller.read(bytes))
+        #expect(caller.events.suffix(3) == ["1 \(status) false ", "1 ended ", "1 closed 0"])
+        #expect(caller.content[1] == [1, 2])
+    }
+
     /// Frames of stream 1 that make no response, and what is told of them.
     static let malformed: [(String, @Sendable (inout ClientBytes) -> Void)] = [
         ("no status", { $0.headers(1, [("a", "b")], ends: true) }),
@@ -220,7 +234,7 @@ struct ClientSessionTests {
         ("no number", { $0.headers(1, [(":status", "2x0")], ends: true) }),
         ("101", { $0.headers(1, [(":status", "101")]) }),
         ("below 100", { $0.headers(1, [(":status", "099")], ends: true) }),
-        ("beyond 599", { $0.headers(1, [(":status", "600")], ends: true) }),
+        ("none", { $0.headers(1, [(":status", "000")], ends: true) }),
         ("a request", { $0.request(1, ends: true) }),
         ("an interim one that ends", { $0.headers(1, [(":status", "103")], ends: true) }),
         ("capital letters", { $0.headers(1, [(":status", "200"), ("A", "b")], ends: true) }),

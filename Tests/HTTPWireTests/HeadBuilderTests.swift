@@ -307,7 +307,7 @@ struct HeadBuilderTests {
             "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
             "HTTP/1.1 200 OK\r\nA(: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA: \u{1}\r\n\r\n",
-            "HTTP/1.1 099 OK\r\n\r\n",
+            "HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 600 X\r\n\r\n", "HTTP/1.1 999 No\r\nContent-Length: 2\r\n\r\n",
         ])
     func responses(_ text: String) throws {
         let bytes = text.unicodeScalars.map { UInt8($0.value) }

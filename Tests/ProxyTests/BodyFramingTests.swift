@@ -356,6 +356,48 @@ import Transcoding
         }
     }
 
+    @Test("F1 what R31 protects a response keeps, whatever its Connection says, and its connection isn't used again")
+    func protectedResponseFields() throws {
+        try withRig { rig in
+            let (_, response, _) = try rig.exchange(
+                get(),
+                answer: "HTTP/1.1 200 OK\r\nConnection: set-cookie, content-type, x-a\r\nX-A: 1\r\nSet-Cookie: a\r\n"
+                    + "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nok")
+            #expect(response["X-A"] == nil)
+            #expect(response["Set-Cookie"] == "a")
+            #expect(response["Content-Type"] == "text/plain")
+            try rig.until("its end") { rig.upstreams[0].hasEnded }
+        }
+    }
+
+    @Test("F30 statuses beyond 599 pass, those below 100 are a 502 that says so", arguments: [600, 999, 0, 99])
+    func unusualStatus(_ status: Int) throws {
+        try withRig { rig in
+            let digits = String(String(1000 + status).dropFirst())
+            let (_, response, _) = try rig.exchange(
+                get(), answer: "HTTP/1.1 \(digits) Denied\r\nContent-Length: 2\r\n\r\nok")
+            if status < 100 {
+                #expect(response.status == 502)
+                #expect(response.text.contains("can't be read: the status is less than 100"))
+            } else {
+                #expect(response.startLine == "HTTP/1.1 \(status) Denied")
+                #expect(response.text == "ok")
+            }
+        }
+    }
+
+    @Test(
+        "The answer to what can't be read of an upstream's field names the field",
+        arguments: ["X-Note: a\u{1}b", "X-Note: \u{7F}", "X-Note: \(String(repeating: "a", count: 20_000))"])
+    func namedField(_ line: String) throws {
+        try withRig { rig in
+            let (_, response, _) = try rig.exchange(
+                get(), answer: "HTTP/1.1 200 OK\r\nX-A: b\r\n\(line)\r\nContent-Length: 2\r\n\r\nok")
+            #expect(response.status == 502)
+            #expect(response.text.contains(": X-Note\""))
+        }
+    }
+
     @Test("F10 interim responses pass to HTTP/1.1, but not 100, and none to 1.0", arguments: ["1.1", "1.0"])
     func interim(version: String) throws {
         try withRig { rig in

@@ -6,7 +6,12 @@ package import Transcoding
 /// What is wrong with an upstream's response.
 package enum ResponseFault: Error {
     case wire(WireError)
+    /// The same in the line of the field of this name. Indirect, since what may throw it reads each piece of content.
+    indirect case field(WireError, String)
+    /// A 101 that nobody asked for.
     case unexpectedUpgrade
+    /// A 101 to a request that asked for one, which doesn't say to what it switches, or to something else.
+    case otherUpgrade
     /// It breaks a rule of HTTP/2 (RFC 9113).
     case malformed
     /// Its connection of HTTP/2, which others share, was ended because of what the upstream sent there: the sentence says why.
@@ -302,7 +307,11 @@ extension Refusal {
         case .upstreamRefused: "the upstream refused the request, and has done nothing with it; try again later"
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.responseReason)"
+        case .badResponse(.field(let error, let name)):
+            "the upstream's response can't be read: \(error.responseReason): \(name)"
         case .badResponse(.unexpectedUpgrade): "the upstream switched protocols, which nobody had asked for"
+        case .badResponse(.otherUpgrade):
+            "the upstream's 101 has no Connection: Upgrade, or its Upgrade names no protocol that it was offered"
         case .badResponse(.malformed): "the upstream's response breaks a rule of HTTP/2"
         case .badResponse(.connection(let reason)): "the upstream's connection of HTTP/2 was ended: \(reason)"
         case .unacceptable(.status): "the upstream answered with a status that the route doesn't accept"

@@ -327,6 +327,8 @@ extension Exchange {
     private func chooseResponse(
         _ rules: ResponseRules, _ head: borrowing MessageHead, length: ResponseLength
     ) throws(Refusal) {
+        // What no status is for (RFC 9110 §15) says nothing of what its content is: no rule is for it, and it passes.
+        if head.status > 599 { return try beginResponse(head, length: length) }
         if head.status == 304 {
             // It has no type that a rule could ask for. Its tag is to be that of the response which it renews, and a cache takes
             // over what else it says of that (RFC 9111 §3.2): nothing that is of the upstream's own bytes.

@@ -239,6 +239,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         do throws(WireError) {
             return try parser.parse(bytes, into: &head)
         } catch {
+            if let name = error.fieldName(in: bytes) { throw .field(error, name) }
             throw .wire(requests == 1 ? error.explained(by: bytes) : error)
         }
     }
@@ -256,7 +257,9 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         if status < 200 {
             if status == 101 {
                 // The upstream may switch to a protocol that was offered, and to no other.
-                guard let exchange, exchange.acceptsSwitch(head) else { throw .unexpectedUpgrade }
+                guard let exchange, exchange.acceptsSwitch(head) else {
+                    throw exchange?.offeredUpgrades.isEmpty == false ? .otherUpgrade : .unexpectedUpgrade
+                }
                 phase = .switched
                 return
             }
