@@ -29,7 +29,7 @@ ARROWS = {
         "Verification": "",
     },
     "Proxy": {
-        "Admin": "Configuration Console Exchange Observe Server Upstream",
+        "Admin": "Configuration Console Exchange Observe Resources Server Upstream",
         "Configuration": "Observe TLS",
         "Console": "Admin Configuration Downstream Exchange Observe Server Upstream",
         "Downstream": "Configuration Exchange Resources Upstream",

@@ -19,6 +19,7 @@ KINDS = "|".join(STATUSES)
 NOT_ANSWERED = {
     # Of HTTP.
     "http_bad_status_line": "of a response: upstream_bad_response says it in its detail",
+    "http_bad_status": "of a response: upstream_bad_response says it in its detail",
     "http_too_many_interim": "of a response: upstream_bad_response says it in its detail",
     "http_body_too_large": "is answered as limit_body, which names the route's limit",
     "http_body_cut": "a client that ends its side inside its body has left, and hears nothing",

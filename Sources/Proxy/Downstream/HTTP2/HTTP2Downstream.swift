@@ -306,8 +306,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     }
 
     /// Whether END_STREAM, should the response be whole now, waits for the rest of a request that its upstream goes on to take
-    /// (docs/rules.md F13). curl 7.88 sends no more behind it, nor reads, where it waits for the stream's window. A client that didn't say how
-    /// much it sends may send until it has read to the end, as those of calls do.
+    /// (docs/rules.md F13). curl 7.88 sends no more behind it, nor reads, where it waits for the stream's window. A client that didn't
+    /// say how much it sends may send until it has read to the end, as those of calls do.
     private var holdsEnd: Bool {
         !stream.isContentComplete && (stream.contentLeft ?? 0) > 0 && exchange?.isCall != true
     }

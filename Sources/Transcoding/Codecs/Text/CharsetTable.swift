@@ -25,6 +25,7 @@ internal struct CharsetTable: Sendable {
     @unsafe
     static func of(_ charset: Charset, asking handle: iconv_t) -> CharsetTable {
         if let table = known.withLock({ $0[charset.name] }) { return table }
+        // SAFETY: the caller's handle is passed on.
         let table = unsafe CharsetTable(charset, asking: handle)
         known.withLock { $0[charset.name] = table }
         return table
@@ -37,6 +38,7 @@ internal struct CharsetTable: Sendable {
         var areSingle = true
         let ownBytes = charset.ownBytes
         for byte in UInt8.min...UInt8.max {
+            // SAFETY: as above.
             let answer = unsafe Answer(of: handle, to: byte)
             if let ownBytes {
                 // A byte that iconv would compose with the next one stands for itself, too.
