@@ -48,22 +48,41 @@ internal struct NumberStyle {
 
     /// Appends the number as the library prints it once it has read the JSON: `1e-7` is `1.0E-7` to PHP.
     func append(_ source: Span<UInt8>, to text: inout ByteStore) {
-        var isInteger = true
+        var point = -1
+        var isPlain = true
         for index in source.indices where !ASCII.isDigit(source[index]) {
-            if index > 0 || source[0] != UInt8(ascii: "-") { isInteger = false }
+            if source[index] == UInt8(ascii: "."), point < 0 {
+                point = index
+            } else if index > 0 || source[0] != UInt8(ascii: "-") {
+                isPlain = false
+            }
         }
-        if isInteger, source.count < 16 || !rounds(source) {
+        if isPlain, point < 0, source.count < 16 || !rounds(source) {
             // -0 is the integer 0.
             let isZero = source.count == 2 && source[0] == UInt8(ascii: "-") && source[1] == UInt8(ascii: "0")
             return isZero ? text.append(UInt8(ascii: "0")) : text.append(contentsOf: source)
         }
-        guard let number = Decimal(source), number.digits.count <= precision, number.isExact(source) else {
+        if isPlain, point > 0, Self.isPrintedAlike(source, point: point) { return text.append(contentsOf: source) }
+        guard let number = Decimal(source), number.count <= precision, number.isExact(source) else {
             return text.append(contentsOf: source)
         }
         if isSwift, let value = Double(String(decoding: source.copied(), as: UTF8.self)) {
             return text.append(contentsOf: Array(value.description.utf8))
         }
         number.print(as: self, to: &text)
+    }
+
+    /// Whether every style prints a fraction as it stands, which has digits before and behind its point and at most a minus sign besides:
+    /// no more digits than any of them, no needless zero, and none of those that may have an exponent.
+    private static func isPrintedAlike(_ source: Span<UInt8>, point: Int) -> Bool {
+        let first = source[0] == UInt8(ascii: "-") ? 1 : 0
+        let zero = UInt8(ascii: "0")
+        guard source.count <= 15, first < point, point + 1 < source.count, source[source.count - 1] != zero else {
+            return false
+        }
+        guard source[first] == zero else { return true }
+        // The last digit is none, so there is one behind a zero.
+        return point == first + 1 && (source[point + 1] != zero || source[point + 2] != zero)
     }
 
     /// Whether the library reads an integer of that many digits as a floating-point number.
@@ -78,10 +97,12 @@ internal struct NumberStyle {
     /// A decimal number without leading and trailing zeros: 0.`digits` × 10^`point`.
     private struct Decimal {
         var isNegative = false
-        var digits: [UInt8] = []
+        /// The digits, `count` of them; zeros behind.
+        var digits = InlineArray<17, UInt8>(repeating: UInt8(ascii: "0"))
+        var count = 0
         var point = 0
 
-        /// Reads a number of JSON's grammar; nil when its exponent is beyond any that is printed.
+        /// Reads a number of JSON's grammar; nil when its exponent is beyond any that is printed, or its digits are more.
         init?(_ source: Span<UInt8>) {
             var at = 0
             if source[0] == UInt8(ascii: "-") {
@@ -89,11 +110,21 @@ internal struct NumberStyle {
                 at = 1
             }
             var isFraction = false
+            // Those that count if another digit follows.
+            var zeros = 0
             while at < source.count, source[at] | 0x20 != UInt8(ascii: "e") {
                 if source[at] == UInt8(ascii: ".") {
                     isFraction = true
-                } else if !digits.isEmpty || source[at] != UInt8(ascii: "0") {
-                    digits.append(source[at])
+                } else if count > 0 || source[at] != UInt8(ascii: "0") {
+                    if source[at] == UInt8(ascii: "0") {
+                        zeros += 1
+                    } else {
+                        guard zeros < digits.count - count else { return nil }
+                        count += zeros
+                        digits[count] = source[at]
+                        count += 1
+                        zeros = 0
+                    }
                     if !isFraction { point += 1 }
                 } else if isFraction {
                     point -= 1
@@ -112,26 +143,26 @@ internal struct NumberStyle {
                 }
                 point += isDown ? -exponent : exponent
             }
-            while digits.last == UInt8(ascii: "0") { digits.removeLast() }
-            if digits.isEmpty { point = 1 }
+            if count == 0 { point = 1 }
         }
 
         /// Whether a Double is printed with just these digits.
         func isExact(_ source: Span<UInt8>) -> Bool {
             // Up to 15 digits all are, but for the smallest and the largest.
-            if digits.count <= 15, abs(point) < 290 { return true }
+            if count <= 15, abs(point) < 290 { return true }
             guard let value = Double(String(decoding: source.copied(), as: UTF8.self)), value.isFinite,
                 let other = Decimal(Array(value.description.utf8).span)
             else { return false }
-            return other.digits == digits && other.point == point
+            return other.count == count && other.point == point
+                && (0..<count).allSatisfy { other.digits[$0] == digits[$0] }
         }
 
         func print(as style: NumberStyle, to text: inout ByteStore) {
-            let isZero = digits.isEmpty
+            let isZero = count == 0
             if isNegative, !isZero || style.keepsNegativeZero { text.append(UInt8(ascii: "-")) }
             if isZero { return text.append(style.zero) }
             // A point between the digits stays there: of 17 digits, 16 may stand before it.
-            let most = style.hasFraction ? max(style.most, digits.count - 1) : style.most
+            let most = style.hasFraction ? max(style.most, count - 1) : style.most
             if style.least < point, point <= most {
                 plain(to: &text, fraction: style.hasFraction)
             } else {
@@ -144,21 +175,25 @@ internal struct NumberStyle {
             if point <= 0 {
                 text.append("0.")
                 for _ in point..<0 { text.append(UInt8(ascii: "0")) }
-                return text.append(contentsOf: digits)
+                return text.append(contentsOf: digits.span.extracting(0..<count))
             }
-            for index in 0..<max(point, digits.count) {
-                if index == point { text.append(UInt8(ascii: ".")) }
-                text.append(index < digits.count ? digits[index] : UInt8(ascii: "0"))
+            let whole = min(point, count)
+            text.append(contentsOf: digits.span.extracting(0..<whole))
+            for _ in whole..<point { text.append(UInt8(ascii: "0")) }
+            if count > point {
+                text.append(UInt8(ascii: "."))
+                text.append(contentsOf: digits.span.extracting(point..<count))
+            } else if fraction {
+                text.append(".0")
             }
-            if fraction, digits.count <= point { text.append(".0") }
         }
 
         /// `1.5e+20`
         private func scientific(to text: inout ByteStore, _ style: Exponent) {
             text.append(digits[0])
-            if digits.count > 1 || style.hasFraction { text.append(UInt8(ascii: ".")) }
-            text.append(contentsOf: digits.span.extracting(1..<digits.count))
-            if digits.count == 1, style.hasFraction { text.append(UInt8(ascii: "0")) }
+            if count > 1 || style.hasFraction { text.append(UInt8(ascii: ".")) }
+            text.append(contentsOf: digits.span.extracting(1..<count))
+            if count == 1, style.hasFraction { text.append(UInt8(ascii: "0")) }
             text.append(style.letter)
             text.append(point > 0 ? "+" : "-")
             let exponent = abs(point - 1)
