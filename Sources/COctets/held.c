@@ -161,9 +161,20 @@ INLINED bool sort_few_children(struct recast_node *nodes, int32_t parent, const 
     return !is_unknown;
 }
 
+/* Whether each is known not to come before the one that it came behind. */
+INLINED bool are_in_order(const void *of, comparing *precedes, const struct recast_member *members, int32_t count) {
+    bool is_unknown = false;
+    for (int32_t at = 1; at < count; at++) {
+        if (precedes(of, members + at, members + at - 1, &is_unknown) || is_unknown) return false;
+    }
+    return true;
+}
+
 /* As above, of many, with nothing done where two can't be told apart; there is room for as many again. */
 INLINED bool sort_many_children(struct recast_node *nodes, int32_t parent, const void *of, comparing *precedes,
                                 struct recast_member *members, int32_t count) {
+    /* Many are most often the elements of an array, which may be one value over and over, or numbers that rise. */
+    if (are_in_order(of, precedes, members, count)) return true;
     bool is_unknown = false;
     sort_many(of, precedes, members, count, &is_unknown);
     if (!is_unknown) relink(nodes, parent, members, count, NULL);
@@ -331,9 +342,21 @@ static enum order order_of(const struct recast_components *of, int32_t one, int3
     }
 }
 
-/* As order_of, for sorting. */
-static inline bool precedes_in_full(const struct recast_components *of, int32_t one, int32_t other, bool *is_unknown) {
-    const enum order found = order_of(of, one, other);
+/* Whether two children that begin with the same bytes are elements without names that have the same text, all of which these are:
+   then neither comes first. */
+static inline bool are_same_texts(const struct recast_components *of, const struct recast_member *one,
+                                  const struct recast_member *other) {
+    const struct recast_node *const left = of->nodes + one->node, *const right = of->nodes + other->node;
+    return one->count == other->count && one->count <= 8 && left->text_count == one->count && right->text_count == one->count &&
+           left->kind == right->kind && !is_container(left) && left->kind != recast_node_null &&
+           !has_names(of->nodes + left->parent) && !of->are_numbered;
+}
+
+/* As order_of, for sorting, of children that begin with the same bytes, or of which one's bytes end. */
+static inline bool precedes_in_full(const struct recast_components *of, const struct recast_member *one,
+                                    const struct recast_member *other, bool *is_unknown) {
+    if (one->head == other->head && are_same_texts(of, one, other)) return false;
+    const enum order found = order_of(of, one->node, other->node);
     *is_unknown |= found == unknown;
     return found == before;
 }
@@ -348,7 +371,7 @@ INLINED bool precedes(const void *components, const struct recast_member *one, c
         if (at < one->count && at < other->count)
             return form_of(of, (uint8_t)(one->head >> shift)) < form_of(of, (uint8_t)(other->head >> shift));
     }
-    return precedes_in_full(of, one->node, other->node, is_unknown);
+    return precedes_in_full(of, one, other, is_unknown);
 }
 
 /* As above, of names or texts that are all plain and have zeros behind them: what ends before another one goes on is followed by a
@@ -356,7 +379,7 @@ INLINED bool precedes(const void *components, const struct recast_member *one, c
 INLINED bool precedes_plain(const void *components, const struct recast_member *one, const struct recast_member *other,
                             bool *is_unknown) {
     if (one->head != other->head) return one->head < other->head;
-    return precedes_in_full(components, one->node, other->node, is_unknown);
+    return precedes_in_full(components, one, other, is_unknown);
 }
 
 static inline bool have_one_name(const struct recast_components *of, const struct recast_node *one, const struct recast_node *other) {
@@ -422,6 +445,10 @@ static bool sort_few_others(const struct recast_components *of, int32_t parent, 
     return true;
 }
 
+static bool sort_many_plain(const struct recast_components *of, int32_t parent, struct recast_member *members) {
+    return sort_many_children(of->nodes, parent, of, precedes_plain, members, of->nodes[parent].count);
+}
+
 static bool sort_many_others(const struct recast_components *of, int32_t parent, struct recast_member *members) {
     return sort_many_children(of->nodes, parent, of, precedes, members, of->nodes[parent].count);
 }
@@ -438,7 +465,8 @@ static inline bool sort_components(const struct recast_components *of, int32_t p
     const bool have_names = has_names(node) || of->are_numbered;
     bool are_plain = have_names ? read_names(of->nodes, of->pool, parent, members) : read_texts(of, parent, members);
     are_plain &= parent != of->root;
-    if (count > recast_few_nodes) return sort_many_others(of, parent, members);
+    if (count > recast_few_nodes)
+        return are_plain ? sort_many_plain(of, parent, members) : sort_many_others(of, parent, members);
     /* Texts have no order that others have, too. */
     struct order_of_few none = {0}, *const order = have_names ? guess_of(orders, members, count) : &none;
     if (!are_plain) return sort_few_others(of, parent, members, order);

@@ -76,6 +76,7 @@ struct DirectFieldTests {
         },
         { $0.jsonParts = [path("orders[*].customer")] },
         { $0.map.remove = [path("orders[*].items")] },
+        { $0.removeNulls = .keys },
     ]
 
     /// The other dialects, each as it comes, and then with what changes how its fields are named, written or held.
@@ -523,6 +524,33 @@ struct DirectFieldTests {
                     #expect(run.failure == nil)
                     #expect(String(decoding: run.output.bytes, as: UTF8.self) == wanted, "\(body)")
                 }
+            }
+        }
+    }
+
+    /// What the element with a number is, of so many.
+    private static let elements: [@Sendable (Int, Int) -> String] = [
+        { _, _ in "1" }, { _, _ in #""""# }, { _, _ in #""ä b""# }, { _, _ in #""exactly8""# },
+        { _, _ in #""nine_byte""# },
+        { at, _ in "\(1000 + at)" }, { at, count in "\(1000 + count - at)" }, { at, _ in "\(at * 7 % 5)" },
+        { at, _ in #""\#(at % 13).\#(at * 31 % 100)1""# }, { at, _ in ["12345678", "123456789", "1234567"][at % 3] },
+        { at, _ in [#""a""#, #""a&""#, #""a b""#, #""ab""#, "1"][at * 3 % 5] },
+        { at, count in at + 1 < count ? "2" : "1" },
+        { at, _ in "[\(at % 3),\(at % 2)]" }, { at, _ in #"{"x":\#(at % 4),"y":\#(at * 5 % 7)}"# },
+    ]
+
+    @Test("arrays of many elements are in the order that their texts have", arguments: elements.indices)
+    func manyElements(_ number: Int) throws {
+        for count in [2, 16, 17, 18, 40, 300] {
+            let list = (0..<count).map { Self.elements[number]($0, count) }.joined(separator: ",")
+            let body = "{\"list\":[\(list)],\"other\":{\"list\":[\(list)]}}"
+            let value = try Value(decoding: body)
+            let plan = plan(.json, .form) { $0.fieldEncoding = FieldEncodingOptions(dialect: .alamofire) }
+            let wanted = Self.sortedFields(value, "", byNames: false)
+            for cut in [Cut.whole(Array(body.utf8)), .every(40, of: Array(body.utf8))] {
+                let run = ConversionRun.run(plan, cut)
+                #expect(run.failure == nil)
+                #expect(String(decoding: run.output.bytes, as: UTF8.self) == wanted, "\(count), \(cut)")
             }
         }
     }
