@@ -381,26 +381,35 @@ extension Tree {
     /// Puts members whose names are indices of JavaScript (below 2³² - 1) first, in their order.
     private mutating func orderQS(_ object: Node) {
         var child = records[Int(object)].first
-        while child != Tree.none, !isIndexQS(child) { child = records[Int(child)].next }
+        while child != Tree.none, indexQS(child) == nil { child = records[Int(child)].next }
         guard child != Tree.none else { return }
-        scratch.removeAll(keepingCapacity: true)
+        var numbered: [(index: Int, node: Node)] = []
         var others: [Node] = []
+        var isOrdered = true
         child = records[Int(object)].first
         while child != Tree.none {
-            if isIndexQS(child) { scratch.append(child) } else { others.append(child) }
+            if let index = indexQS(child) {
+                if !others.isEmpty || index < numbered.last?.index ?? 0 { isOrdered = false }
+                numbered.append((index, child))
+            } else {
+                others.append(child)
+            }
             child = records[Int(child)].next
         }
-        var numbered = scratch
-        numbered.sort { (name($0).qsNumber ?? 0) < (name($1).qsNumber ?? 0) }
-        scratch = numbered + others
+        guard !isOrdered else { return }
+        numbered.sort { $0.index < $1.index }
+        scratch.removeAll(keepingCapacity: true)
+        for member in numbered { scratch.append(member.node) }
+        scratch.append(contentsOf: others)
         relinkScratch(below: object)
     }
 
-    private func isIndexQS(_ member: Node) -> Bool {
+    private func indexQS(_ member: Node) -> Int? {
         let record = records[Int(member)]
         // Most names begin with a letter.
-        guard record.nameCount > 0, ASCII.isDigit(bytes[Int(record.nameStart)]) else { return false }
-        return name(member).qsNumber.map { $0 < Int(UInt32.max) } ?? false
+        guard record.nameCount > 0, ASCII.isDigit(bytes[Int(record.nameStart)]) else { return nil }
+        guard let number = name(member).qsNumber, number < Int(UInt32.max) else { return nil }
+        return number
     }
 }
 
