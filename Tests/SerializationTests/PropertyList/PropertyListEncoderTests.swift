@@ -253,6 +253,20 @@ import Transcoding
         }
     }
 
+    @Test(arguments: [1, 2, 30, 63, 64, 65, 130, 300, 20_000])
+    func `equal scalars and names are one object, of however many`(_ count: Int) throws {
+        // Each text stands twice, and so does each name; numbers have one, two and four bytes, and texts end as others begin.
+        let texts = (0..<count).map { #"{"t":"text \#($0)","n":\#($0 * 37)}"# }
+        let json = "[" + (texts + texts).joined(separator: ",") + "]"
+        var limits = Limits()
+        limits.tree = 64 << 20
+        let binary = try encodePlist(json: json, .init(.binary), limits: limits)
+        // The array, its dictionaries, two names, and each value once.
+        let objects = 1 + 2 * count + 2 + 2 * count
+        #expect(binary[(binary.count - 24)..<(binary.count - 16)].reduce(0) { $0 << 8 | Int($1) } == objects)
+        #expect(try jsonText(binary, limits: limits) == json)
+    }
+
     @Test func `a binary property list has at most limits.tree bytes in memory`() throws {
         var limits = Limits()
         // One object, one string below it: two nodes, a name of 2 bytes and a value of 5.

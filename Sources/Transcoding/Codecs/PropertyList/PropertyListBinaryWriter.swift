@@ -4,35 +4,42 @@ extension PropertyList {
     /// Writes a tree as a binary property list: objects in the order of Apple's writer, a container before what it holds,
     /// all names of a dictionary before its values; equal scalars once.
     struct BinaryWriter {
+        /// A container, of which the leaf is -1, or a leaf, which has no node.
+        private struct Object {
+            var node: Tree.Node
+            var leaf: Int32
+        }
+
+        /// A scalar or a name that has been written, and the next one of the same chain, or -1.
+        private struct Leaf {
+            /// Where its bytes begin in `leaves`; they end where the next one's begin.
+            var start: Int
+            var hash: UInt32
+            var object: Int32
+            var next: Int32
+        }
+
         private let hash = ByteHash()
-        /// For each object, in the order they are written, its node where it is a container.
-        private var objects: [Tree.Node] = []
+        /// In the order they are written.
+        private var objects: [Object] = []
         /// The object of each node and of its name.
         private var valueObjects: [Int32] = []
         private var nameObjects: [Int32] = []
-        /// The leaves that have been written: the bytes of each, one after the other, and a table of chains over them.
-        private var leaves = OutputBuffer()
-        private var leafStarts: [Int] = []
-        private var leafObjects: [Int32] = []
-        private var nextLeaves: [Int32] = []
+        /// The bytes of all leaves, one after the other, what is known of each, and a table of chains over them.
+        private var leafBytes = OutputBuffer()
+        private var leaves: [Leaf] = []
         private var chains: [Int32] = []
-        /// For each object the leaf it is, or -1 for a container.
-        private var objectLeaves: [Int32] = []
         private var offsets: [UInt64] = []
-        private var scratch = OutputBuffer()
 
         /// Forgets a document, and keeps allocations of ordinary size.
         mutating func removeAll() {
-            guard valueObjects.capacity <= 4096, leaves.capacity <= 128 * 1024 else { return self = BinaryWriter() }
+            guard valueObjects.capacity <= 4096, leafBytes.capacity <= 128 * 1024 else { return self = BinaryWriter() }
             objects.removeAll(keepingCapacity: true)
             valueObjects.removeAll(keepingCapacity: true)
             nameObjects.removeAll(keepingCapacity: true)
-            leaves.removeAll()
-            leafStarts.removeAll(keepingCapacity: true)
-            leafObjects.removeAll(keepingCapacity: true)
-            nextLeaves.removeAll(keepingCapacity: true)
+            leafBytes.removeAll()
+            leaves.removeAll(keepingCapacity: true)
             for index in chains.indices { chains[index] = -1 }
-            objectLeaves.removeAll(keepingCapacity: true)
             offsets.removeAll(keepingCapacity: true)
         }
 
@@ -40,21 +47,19 @@ extension PropertyList {
         mutating func write(_ tree: borrowing Tree, to output: inout OutputBuffer) {
             precondition(tree.root != Tree.none, "a document has a root")
             removeAll()
-            for _ in tree.records.indices {
-                valueObjects.append(-1)
-                nameObjects.append(-1)
-            }
+            valueObjects.append(contentsOf: repeatElement(-1, count: tree.records.count))
+            nameObjects.append(contentsOf: repeatElement(-1, count: tree.records.count))
             gather(tree)
             let referenceSize = Self.byteCount(UInt64(objects.count))
             // The output may hold bytes of something else before these.
             let start = output.count
             output.append("bplist00")
-            for index in objects.indices {
+            for object in objects {
                 offsets.append(UInt64(output.count - start))
-                if objectLeaves[index] >= 0 {
-                    output.append(leaf(Int(objectLeaves[index])))
+                if object.leaf >= 0 {
+                    output.append(leaf(Int(object.leaf)))
                 } else {
-                    appendContainer(objects[index], tree, referenceSize, to: &output)
+                    appendContainer(object.node, tree, referenceSize, to: &output)
                 }
             }
             let tableStart = UInt64(output.count - start)
@@ -88,62 +93,66 @@ extension PropertyList {
         private mutating func enter(_ node: Tree.Node, _ tree: borrowing Tree) {
             let kind = tree.kind(node)
             guard kind.isContainer else {
-                Self.appendLeaf(node, tree, to: &scratch)
-                valueObjects[Int(node)] = addLeaf()
+                let start = leafBytes.count
+                Self.appendLeaf(node, tree, to: &leafBytes)
+                valueObjects[Int(node)] = addLeaf(from: start)
                 return
             }
             valueObjects[Int(node)] = Int32(objects.count)
-            objects.append(node)
-            objectLeaves.append(-1)
+            objects.append(Object(node: node, leaf: -1))
             guard kind.hasNames else { return }
             var child = tree.firstChild(node)
             while child != Tree.none {
-                Self.appendString(tree.name(child), to: &scratch)
-                nameObjects[Int(child)] = addLeaf()
+                let start = leafBytes.count
+                Self.appendString(tree.name(child), to: &leafBytes)
+                nameObjects[Int(child)] = addLeaf(from: start)
                 child = tree.nextSibling(child)
             }
         }
 
-        /// The object for the leaf in `scratch`: one that there is, or a new one.
-        private mutating func addLeaf() -> Int32 {
-            // Taken out so that its span doesn't borrow the writer while it changes.
-            var object = OutputBuffer()
-            swap(&object, &scratch)
-            defer {
-                object.removeAll()
-                swap(&object, &scratch)
-            }
-            if leafStarts.count >= chains.count { growChains() }
-            let chain = Int(truncatingIfNeeded: hash(object.span)) & (chains.count - 1)
+        /// The object for the leaf whose bytes begin at `start`, the last ones: one that there is, whose bytes stand already, or a new one.
+        private mutating func addLeaf(from start: Int) -> Int32 {
+            if leaves.count >= chains.count { growChains() }
+            let hash = UInt32(truncatingIfNeeded: self.hash(leafBytes.span.extracting(start..<leafBytes.count)))
+            let chain = Int(hash) & (chains.count - 1)
             var at = chains[chain]
             while at >= 0 {
-                if leaf(Int(at)).isEqual(to: object.span) { return leafObjects[Int(at)] }
-                at = nextLeaves[Int(at)]
+                let known = leaves[Int(at)]
+                if known.hash == hash, isRepeated(Int(at), from: start) {
+                    leafBytes.remove(start..<leafBytes.count)
+                    return known.object
+                }
+                at = known.next
             }
-            let number = Int32(leafStarts.count)
-            leafStarts.append(leaves.count)
-            leaves.append(object.span)
-            leafObjects.append(Int32(objects.count))
-            nextLeaves.append(chains[chain])
+            let number = Int32(leaves.count)
+            let object = Int32(objects.count)
+            leaves.append(Leaf(start: start, hash: hash, object: object, next: chains[chain]))
             chains[chain] = number
-            objects.append(Tree.none)
-            objectLeaves.append(number)
-            return Int32(objects.count - 1)
+            objects.append(Object(node: Tree.none, leaf: number))
+            return object
         }
 
+        /// Whether the bytes from `start` on, which are no leaf's yet, are those of a leaf.
+        private func isRepeated(_ index: Int, from start: Int) -> Bool {
+            let end = index + 1 < leaves.count ? leaves[index + 1].start : start
+            let all = leafBytes.span
+            return all.extracting(leaves[index].start..<end).isEqual(to: all.extracting(start..<all.count))
+        }
+
+        /// The bytes of a leaf, where none is being added.
         @_lifetime(borrow self)
         private func leaf(_ index: Int) -> Span<UInt8> {
-            let end = index + 1 < leafStarts.count ? leafStarts[index + 1] : leaves.count
-            let all = leaves.span
-            // SAFETY: the span points into `leaves`, which self owns; the borrow keeps self unchanged while the span lives.
-            return unsafe _overrideLifetime(all.extracting(leafStarts[index]..<end), borrowing: self)
+            let end = index + 1 < leaves.count ? leaves[index + 1].start : leafBytes.count
+            let all = leafBytes.span
+            // SAFETY: the span points into `leafBytes`, which self owns; the borrow keeps self unchanged while the span lives.
+            return unsafe _overrideLifetime(all.extracting(leaves[index].start..<end), borrowing: self)
         }
 
         private mutating func growChains() {
             chains = Array(repeating: -1, count: max(64, chains.count * 2))
-            for index in leafStarts.indices {
-                let chain = Int(truncatingIfNeeded: hash(leaf(index))) & (chains.count - 1)
-                nextLeaves[index] = chains[chain]
+            for index in leaves.indices {
+                let chain = Int(leaves[index].hash) & (chains.count - 1)
+                leaves[index].next = chains[chain]
                 chains[chain] = Int32(index)
             }
         }
@@ -248,8 +257,9 @@ extension PropertyList {
             value <= 0xFF ? 1 : value <= 0xFFFF ? 2 : value <= 0xFFFF_FFFF ? 4 : 8
         }
 
+        /// Appends a number of 1 to 8 bytes, the highest one first.
         private static func append(_ value: UInt64, size: Int, to output: inout OutputBuffer) {
-            for index in (0..<size).reversed() { output.append(UInt8(truncatingIfNeeded: value >> UInt64(index * 8))) }
+            output.append(OutputBuffer.Word(bits: value.byteSwapped >> UInt64(64 - size * 8), count: size))
         }
     }
 }
