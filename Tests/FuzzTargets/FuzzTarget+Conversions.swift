@@ -37,7 +37,7 @@ extension FuzzTarget {
         plan.xmlEncoding.empties = .marker
         plan.xmlEncoding.convention = variant.bit ? .lossless : .attributes
         plan.propertyListEncoding.nulls = .omit
-        plan.removeNulls = variant.byte % 16 == 5 ? .deep : .off
+        plan.removeNulls = variant.byte % 16 == 5 ? .deep : variant.byte % 16 == 6 ? .keys : .off
         if from == .text, to.isFlat { plan.inputField = "text" }
         // The corpora have such a field.
         if variant.byte % 16 == 9, from != .text, from != .raw {

@@ -42,6 +42,10 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     /// Whether every event goes to the encoder as it comes.
     var passesAll: Bool { !hasRules && !numericBooleans }
     private let omitsNulls: Bool
+    /// Whether members that are null are left out, as `remove_nulls: keys` says: a member's name then waits here for its value.
+    private let leavesOutNullMembers: Bool
+    private var waitingName = ByteStore()
+    private var isNameWaiting = false
     private let nameSources: [(path: FieldPath, rule: Int)]
     var gate: FileGate
     private var sources: [[UInt8]] = []
@@ -71,9 +75,12 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     /// Hears which values rules make files of or leave out, where a conversion is explained.
     let observer: ConversionObserver?
 
-    /// - Parameter map: what of the plan's map is done here.
+    /// - Parameters:
+    ///   - map: what of the plan's map is done here.
+    ///   - leavesOutNullMembers: whether null members are left out here, which only a plan without rules about values may want.
     init(
-        _ encoder: consuming Encoder, plan: ConversionPlan, map: FieldMap, observer: ConversionObserver? = nil
+        _ encoder: consuming Encoder, plan: ConversionPlan, map: FieldMap, leavesOutNullMembers: Bool = false,
+        observer: ConversionObserver? = nil
     ) {
         self.encoder = encoder
         self.observer = observer
@@ -86,6 +93,8 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         omitsNulls = plan.fieldEncoding.nulls == .omit
         numericBooleans = plan.output.hasObjects && plan.fieldEncoding.booleans == .numeric
         hasRules = !map.isEmpty || !plan.files.isEmpty
+        self.leavesOutNullMembers = leavesOutNullMembers
+        precondition(!leavesOutNullMembers || map.isEmpty && plan.files.isEmpty, "rules need the names of all members")
         received = PathMatcher(map.remove + map.rename.map(\.from) + map.rename.map(\.to))
         sent = PathMatcher(
             map.set.map(\.path) + plan.files.map(\.path) + plan.files.map { FieldPath($0.path.segments + [.any]) }
@@ -104,6 +113,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         if !frames.isEmpty { frames.removeAll(keepingCapacity: true) }
         place.removeAll()
         (skipDepth, skipsNext) = (0, false)
+        isNameWaiting = false
         renames.reset()
         for index in hasSet.indices { hasSet[index] = false }
         string = .none
@@ -191,7 +201,13 @@ extension EventMapper where Encoder: ~Copyable {
     }
 
     mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
-        guard hasRules else { return try encoder.key(name) }
+        guard hasRules else {
+            guard leavesOutNullMembers else { return try encoder.key(name) }
+            waitingName.removeAll()
+            waitingName.append(contentsOf: name)
+            isNameWaiting = true
+            return
+        }
         guard skipDepth == 0 else { return }
         if object != nil { return try enterMember(name) }
         received.enter(key: name)
@@ -214,6 +230,7 @@ extension EventMapper where Encoder: ~Copyable {
 
     mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         guard hasRules else {
+            if isNameWaiting { try sendWaitingName() }
             if isLast { accounting.fields += 1 }
             return try encoder.string(piece, isLast: isLast)
         }
@@ -293,7 +310,10 @@ extension EventMapper where Encoder: ~Copyable {
 
 extension EventMapper where Encoder: ~Copyable {
     private mutating func beginContainer(isObject: Bool) throws(ConversionError) -> Bool {
-        guard hasRules else { return true }
+        guard hasRules else {
+            if isNameWaiting { try sendWaitingName() }
+            return true
+        }
         if skipDepth > 0 {
             skipDepth += 1
             return false
@@ -346,7 +366,16 @@ extension EventMapper where Encoder: ~Copyable {
 
     private mutating func beginScalar(isNull: Bool) throws(ConversionError) -> Bool {
         accounting.fields += 1
-        guard hasRules else { return true }
+        guard hasRules else {
+            guard isNameWaiting else { return true }
+            guard !isNull else {
+                isNameWaiting = false
+                countRemoved()
+                return false
+            }
+            try sendWaitingName()
+            return true
+        }
         guard skipDepth == 0 else {
             countRemoved()
             return false
@@ -360,6 +389,16 @@ extension EventMapper where Encoder: ~Copyable {
         if !isNull, fileHere() != nil { throw notText() }
         if frames.isEmpty { try checkRoot() }
         return true
+    }
+
+    /// Sends the name of a member whose value is none that is left out.
+    private mutating func sendWaitingName() throws(ConversionError) {
+        isNameWaiting = false
+        // Taken out so that its span doesn't borrow the mapper while the encoder changes.
+        var name = ByteStore()
+        swap(&name, &waitingName)
+        defer { swap(&name, &waitingName) }
+        try encoder.key(name.span)
     }
 
     private mutating func countRemoved() {

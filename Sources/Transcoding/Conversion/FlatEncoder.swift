@@ -27,6 +27,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: UniformSink, OutputEncoder, ~
         flattener = Flattener(target: target, options: plan.fieldEncoding, limits: plan.limits)
         flattener.observer = observer
         flattener.drainLater()
+        flattener.leavesNullsToEvents = plan.leavesOutNullMembers
         parts = plan.jsonParts.count
         hasParts = parts > 0
         places = PathMatcher(plan.jsonParts)

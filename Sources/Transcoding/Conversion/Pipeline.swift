@@ -117,7 +117,8 @@ internal struct DocumentPipeline<Encoder: DocumentEncoder & ~Copyable>: Pipeline
 
     init(_ decoder: consuming JSON.Decoder, _ encoder: consuming Encoder, plan: ConversionPlan, sources: [[UInt8]]) {
         self.decoder = decoder
-        mapper = EventMapper(encoder, plan: plan, map: plan.map)
+        mapper = EventMapper(
+            encoder, plan: plan, map: plan.map, leavesOutNullMembers: plan.leavesOutNullMembers)
         mapper.reset(sources: sources)
         limits = plan.limits
     }
@@ -343,7 +344,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
 // MARK: Documents by way of a tree
 
 /// A document to anything by way of a tree: for formats that need the whole document, and for declared types, sorted
-/// members, removed nulls, and maps that aren't local.
+/// members, removed nulls but for those that `leavesOutNullMembers` says, and maps that aren't local.
 internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: DocumentEncoder & ~Copyable>: Pipeline,
     ~Copyable
 {

@@ -184,8 +184,14 @@ extension ConversionPlan {
     /// Whether JSON input passes value by value.
     internal var streamsDocuments: Bool {
         let duplicates = effectiveJSONDuplicates
-        return document == nil && types.isEmpty && removeNulls == .off && treeOrder == .input
-            && (duplicates == .keep || duplicates == .reject) && map.isLocal
+        return document == nil && types.isEmpty && (removeNulls == .off || leavesOutNullMembers)
+            && treeOrder == .input && (duplicates == .keep || duplicates == .reject) && map.isLocal
+    }
+
+    /// Whether members that are null are left out as they pass: where flat output follows, and there is no rule, for what rules make of a
+    /// document comes first.
+    internal var leavesOutNullMembers: Bool {
+        removeNulls == .keys && output.isFlat && map.isEmpty && files.isEmpty
     }
 
     /// Whether flat input passes to flat output field by field. The names then pass as they came, so a library that would

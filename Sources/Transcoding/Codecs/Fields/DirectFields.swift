@@ -300,7 +300,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         case .true: mark = .init(options.booleans == .literal ? "true" : "1")
         case .false: mark = .init(options.booleans == .literal ? "false" : "0")
         case .null:
-            guard options.nulls == .empty || options.nulls == .literal else {
+            guard !leavesNullsToEvents, options.nulls == .empty || options.nulls == .literal else {
                 return recast_literal(text: recast_mark(), is_written: false)
             }
             mark = .init(options.nulls == .literal ? "null" : "")

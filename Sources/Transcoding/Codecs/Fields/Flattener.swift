@@ -67,6 +67,9 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     private var json: JSON.Encoder
     private var jsonLevel = 0
 
+    /// Whether nulls are left to events, whatever they are written as: what stands in front of the flattener may leave them out.
+    internal var leavesNullsToEvents = false
+
     /// Hears where the values go, where a conversion is explained.
     internal var observer: (any FlattenerObserver)?
 
