@@ -96,6 +96,11 @@ import Transcoding
             #"{"a":{"<\"&\n":[1,{"":2}]}}"#,
             #"<a><item key="&lt;&quot;&amp;&#10;">1</item><item key="&lt;&quot;&amp;&#10;"><item key="">2</item></item></a>"#
         ) { $0.names = .item },
+        Row(
+            #"{"a":{"1":[[1,{"b":"x"}],{"2":{"c":1,"3":"y"},"d":2}],"e":{"4":"","f":[["z"]]},"5":{}}}"#,
+            #"<a><item key="1"><item>1</item><item><b>x</b></item></item><item key="1"><item key="2"><c>1</c>"#
+                + #"<item key="3">y</item></item><d>2</d></item><e><item key="4"/><f><item>z</item></f></e><item key="5"/></a>"#
+        ) { $0.names = .item },
         Row(#"{"1":{"@x":1,"b":2}}"#, #"<i key="1" x="1"><b>2</b></i>"#) { ($0.names, $0.itemName) = (.item, "i") },
         // Lines and the declaration.
         Row(#"{"a":1}"#, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<a>1</a>") { $0.declaration = true },

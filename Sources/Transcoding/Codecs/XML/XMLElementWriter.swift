@@ -26,6 +26,8 @@ extension XML {
             var kind: Kind
             /// Whether its start tag was written. A list's is with its first item, since empty ones go by an option.
             var isBegun: Bool
+            /// Whether the tag has its name, and not that of items.
+            var isNamed: Bool
             var nameStart: Int
             /// The number of the item at hand, of an array or a list.
             var position = -1
@@ -61,6 +63,8 @@ extension XML {
         private var tagLevel = 0
         /// Whether the start tag of the innermost element isn't closed yet.
         private var isTagOpen = false
+        /// Whether the start tag that was written last has the name at hand, which can be an element's.
+        private var isTagNamed = false
         /// The number of open elements.
         private var depth = 0
         private var text = TextWriter()
@@ -153,7 +157,7 @@ extension XML {
         }
 
         private mutating func push(_ kind: Frame.Kind, isBegun: Bool) {
-            frames.append(Frame(kind: kind, isBegun: isBegun, nameStart: names.count))
+            frames.append(Frame(kind: kind, isBegun: isBegun, isNamed: isTagNamed, nameStart: names.count))
             names.append(contentsOf: name)
         }
 
@@ -199,7 +203,7 @@ extension XML {
             if options.empties == .reject { throw fault(.emptyArray) }
             guard options.empties == .marker else { return omit(counts: !frame.isReduced) }
             try beginElement(into: &output)
-            try endElement(into: &output)
+            try endElement(isNamed: isTagNamed, into: &output)
         }
 
         internal mutating func string(
@@ -273,7 +277,7 @@ extension XML {
             case .text: break
             case .attribute where isDeclaration: try endDeclaration(into: &output)
             case .attribute: output.append("\"")
-            case .root, .element: try endElement(into: &output)
+            case .root, .element: try endElement(isNamed: isTagNamed, into: &output)
             }
         }
 
@@ -345,15 +349,18 @@ extension XML {
 
         private mutating func writeStartTag(into output: inout OutputBuffer) throws(ConversionError) {
             try closeTag(into: &output)
-            if let owner = frames.last(where: { $0.kind != .array }), !owner.hasText { indent(into: &output) }
-            output.append("<")
+            if options.indentation > 0, let owner = frames.last(where: { $0.kind != .array }), !owner.hasText {
+                indent(into: &output)
+            }
             attributes.close(to: 0)
             namespaces.beginTag()
             tagLevel = frames.count
-            if isName(name.span) {
+            isTagNamed = isName(name.span)
+            if isTagNamed {
                 namespaces.noteElement(name)
-                output.append(name)
+                output.append("<", name.span, "")
             } else {
+                output.append("<")
                 guard options.names == .item, isName(itemName.span) else {
                     try checkLength()
                     throw fault(.name)
@@ -409,8 +416,8 @@ extension XML {
             return self.fault(fault)
         }
 
-        /// Ends the innermost element, whose name is the one at hand.
-        private mutating func endElement(into output: inout OutputBuffer) throws(ConversionError) {
+        /// Ends the innermost element, whose name is the one at hand where `isNamed`, and else that of items.
+        private mutating func endElement(isNamed: Bool, into output: inout OutputBuffer) throws(ConversionError) {
             depth -= 1
             defer { namespaces.close(to: depth) }
             if isTagOpen, bufferedText.isEmpty {
@@ -420,9 +427,7 @@ extension XML {
                 return
             }
             try closeTag(into: &output)
-            output.append("</")
-            if isName(name.span) { output.append(name) } else { output.append(itemName) }
-            output.append(">")
+            if isNamed { output.append("</", name.span, ">") } else { output.append("</", itemName.span, ">") }
         }
 
         private mutating func endContainer(into output: inout OutputBuffer) throws(ConversionError) {
@@ -436,7 +441,7 @@ extension XML {
                 depth += 1
             }
             pop()
-            try endElement(into: &output)
+            try endElement(isNamed: frame.isNamed, into: &output)
         }
 
         private func indent(into output: inout OutputBuffer) {
