@@ -404,6 +404,7 @@ AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool i
         }
     }
     const bool is_container = *text == '{' || *text == '[';
+    if (is_container && (*text == '{' ? of->leaves_objects : of->leaves_arrays)) return false;
     if (!level->is_object && !is_held) {
         if (style == recast_style_open) style = is_container ? recast_style_indices : recast_style_brackets;
         if (style == recast_style_other || (is_container && style == recast_style_brackets && !of->nests_in_brackets))

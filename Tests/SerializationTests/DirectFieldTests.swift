@@ -33,6 +33,11 @@ struct DirectFieldTests {
         #"{"3d":{"b":1,"a":2},"-":{".5":"c","-x":"b","1.5":[{"e1":1},{"0x":2}]},"padding so that there is more":"of a few bytes"}"#,
         #"{"b":{"a":{"12":"x"},"c":1},"a":{"1":"y","0":"z"},"padding so that there is more than a slice":"of a few bytes"}"#,
         #"{"b":{"c":1,"-3":{"x":"y"}},"a":[{"-":1}],"padding so that there is more than a slice":"of a few bytes"}"#,
+        #"{"id":1000,"name":"Ada Lovelace","paid":true,"price":12.50,"rate":0.25,"e":1e5,"käse":"left & right","a.b":"x_y","#
+            + #""tags":["a","b c",3,-0.5,true],"note":"The \"engine\"","one":["ä"],"numbers":[1,2,3,4.5],"last":"of the document"}"#,
+        #"{"a[b]":"c","flat":"text","null":null,"some":[1,null,2],"empty":[],"b]":1,"":2,"tail":"of a flat document","z":-1}"#,
+        #"{"user":{"id":7,"tags":["x","y"],"address":{"city":"Bern","lines":["1","2"]},"since":"2020"},"to":["a","b"],"ids":[1],"#
+            + #""more":{"deep":{"list":[1,2],"name":"n"},"last":1},"tail of the document":"end"}"#,
         #"{"list":[{"a":1},2,{"b":3}],"mixed":[1,{"a":2}],"padding so that there is more than a slice":"of a few bytes"}"#,
         #"{"list":[1,2,{"b":3}],"padding so that there is more than a slice of a few bytes that become events":1}"#,
         #"{"a":1,"bad":"\ud800 is no character","padding so that there is more than a slice":"of a few bytes"}"#,
@@ -133,6 +138,48 @@ struct DirectFieldTests {
             $0.fieldEncoding.order = .input
             $0.fieldEncoding.nulls = .literal
             $0.jsonDuplicates = .keep
+        },
+        // Objects or arrays that only events write, between fields that need none.
+        { $0.fieldEncoding.nesting = .flat },
+        {
+            $0.fieldEncoding.nesting = .flat; $0.fieldEncoding.arrays = .repeated; $0.fieldEncoding.spaces = .plus
+        },
+        {
+            $0.fieldEncoding.nesting = .flat; $0.fieldEncoding.arrays = .indices; $0.fieldEncoding.nulls = .omit
+        },
+        {
+            $0.fieldEncoding.nesting = .json; $0.fieldEncoding.empties = .omit
+        },
+        {
+            $0.fieldEncoding.nesting = .json; $0.fieldEncoding.arrays = .brackets; $0.usesBlocks = false
+        },
+        {
+            $0.fieldEncoding.arrays = .repeated; $0.fieldEncoding.empties = .omit
+        },
+        {
+            $0.fieldEncoding.arrays = .comma; $0.fieldEncoding.empties = .marker; $0.fieldEncoding.nulls = .key
+        },
+        { $0.fieldEncoding.arrays = .json },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .qs)
+            $0.fieldEncoding.arrays = .comma
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .qs)
+            $0.fieldEncoding.arrays = .repeated
+            $0.usesBlocks = false
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .php)
+            $0.fieldEncoding.arrays = .auto
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .afnetworking)
+            $0.fieldEncoding.nesting = .json
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .alamofire)
+            $0.fieldEncoding.arrays = .repeated
         },
     ]
 

@@ -42,8 +42,9 @@ struct NullRemovalTests {
         arguments: DirectFieldTests.documents + nulls)
     func passing(_ document: String) {
         let body = Array(document.utf8)
+        let changes = DirectFieldTests.changes + DirectFieldTests.dialects
         for output in [BodyEncoding.form, .multipart] {
-            for (number, change) in (DirectFieldTests.changes + DirectFieldTests.dialects).enumerated() {
+            for (number, change) in changes.prefix(output == .form ? changes.count : 3).enumerated() {
                 let passing = plan(.json, output) {
                     change(&$0)
                     $0.removeNulls = .keys
@@ -52,13 +53,11 @@ struct NullRemovalTests {
                 var held = passing
                 held.types = [TypeRule(path: path("no_such.member"), type: .integer)]
                 let wanted = ConversionRun.run(held, .whole(body))
-                for cut in [Cut.whole(body)] + [1, 7, 33, 100].map({ .every($0, of: body) }) {
-                    for watermark in [1, OutputBuffer.defaultHighWatermark] {
-                        let run = ConversionRun.run(passing, cut, highWatermark: watermark)
-                        // Of two faults, the first one that is met is told.
-                        #expect((run.failure == nil) == (wanted.failure == nil), "\(output), change \(number), \(cut)")
-                        if wanted.failure == nil { #expect(run == wanted, "\(output), change \(number), \(cut)") }
-                    }
+                for cut in [Cut.whole(body)] + [1, 33, 100].map({ .every($0, of: body) }) {
+                    let run = ConversionRun.run(passing, cut, highWatermark: 1 + number * 40)
+                    // Of two faults, the first one that is met is told.
+                    #expect((run.failure == nil) == (wanted.failure == nil), "\(output), change \(number), \(cut)")
+                    if wanted.failure == nil { #expect(run == wanted, "\(output), change \(number), \(cut)") }
                 }
             }
         }

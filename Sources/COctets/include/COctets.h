@@ -138,6 +138,8 @@ struct recast_fields {
     bool is_root;
     /* Whether objects and arrays in an array of the style `a[]` are named so, too; else they are left alone. */
     bool nests_in_brackets;
+    /* Whether objects, and arrays, are left alone. */
+    bool leaves_objects, leaves_arrays;
     /* Whether numbers are left alone that recast_is_printed_alike is false for. */
     bool prints_numbers;
 

@@ -11,7 +11,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: UniformSink, OutputEncoder, ~
 
     var flattener: Flattener<Target>
     let hasParts: Bool
-    /// Whether to say that the output is full behind every event, so that a decoder stops there.
+    /// Whether to say that the output is full behind every event that others than events may follow, so that a decoder stops there.
     var isStepping = false
     private let parts: Int
     /// Follows the place of the value at hand, where there are parts; and the number of the next element of each open
@@ -51,7 +51,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: UniformSink, OutputEncoder, ~
         json.reset()
     }
 
-    var isFull: Bool { isStepping || flattener.isFull }
+    var isFull: Bool { isStepping && !flattener.needsEvents || flattener.isFull }
 
     var output: OutputBuffer {
         _read { yield flattener.target.output }

@@ -181,16 +181,9 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         return fields
     }
 
-    /// Whether the options allow fields to be written without their events, wherever there is nothing against it. Where `auto`
-    /// names each element of an array by itself, that takes its event.
-    internal var writesDirectly: Bool {
-        guard options.nesting == .brackets else { return false }
-        switch options.arrays {
-        case .indices, .brackets: return true
-        case .auto: return !style.mixesArrays
-        case .repeated, .comma, .json: return false
-        }
-    }
+    /// Whether the options allow fields to be written without their events, wherever there is nothing against it. Names with dots for
+    /// brackets take theirs.
+    internal var writesDirectly: Bool { options.nesting != .dots }
 
     /// Whether objects and arrays in an array are named `a[]`, as scalars are. Where ambiguity is refused, arrays are refused
     /// there, and the names in objects must be remembered.
@@ -199,7 +192,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// Whether there is nothing to do before the next member or element of `container`. Elements of a root that is an array have
     /// names of their own.
     internal func isReady(_ container: FieldContainer) -> Bool {
-        guard containers[0].isObject else { return false }
+        guard containers[0].isObject, !container.isForEvents else { return false }
         return container.kind == .object || container.kind == .array && !container.lastIsEmpty
     }
 
@@ -245,7 +238,8 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// Whether a container may begin where a value is due, without anything to be said against it.
     @inline(__always)
-    internal func opensDirectly() -> Bool {
+    internal func opensDirectly(isObject: Bool) -> Bool {
+        if isObject ? leavesObjectsToEvents : leavesArraysToEvents { return false }
         let container = containers[containers.count - 1]
         if container.isObject { return true }
         if container.style == .indices || nestsInBrackets { return true }

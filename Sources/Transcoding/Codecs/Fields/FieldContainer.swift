@@ -39,6 +39,9 @@ internal struct FieldContainer: BitwiseCopyable {
     /// Where what stands before the names of its members ends in `prefix`; -1 while that isn't written. For
     /// `DirectFieldEncoder`s.
     var prefixEnd = -1
+    /// Whether it is one whose elements are not named as those of most arrays are, or stands in one: nothing of it is written without
+    /// events.
+    var isForEvents = false
 
     var isObject: Bool { kind == .object }
 }

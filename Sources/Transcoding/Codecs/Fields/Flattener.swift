@@ -140,6 +140,12 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         !inString && jsonLevel == 0 && groupedArrays == 0 && !awaitsFirstField && !isGathering && !isHolding
     }
 
+    /// Whether the object or array at hand is one that events alone can write.
+    internal var needsEvents: Bool {
+        guard jsonLevel == 0, let top = containers.lastIndex else { return jsonLevel > 0 }
+        return containers[top].isForEvents
+    }
+
     /// Whether all that has come is in the document that is held.
     internal var isBetweenGatheredValues: Bool { isGathering && !inString && jsonLevel == 0 }
 }
@@ -244,7 +250,10 @@ extension Flattener where Target: ~Copyable {
         // What becomes several parts has no head of its own.
         hasLines = false
         let depth = containers.isEmpty ? -1 : valueDepth
-        containers.append(FieldContainer(kind: kind, nameEnd: name.count, depth: depth, style: options.arrays))
+        var container = FieldContainer(kind: kind, nameEnd: name.count, depth: depth, style: options.arrays)
+        if let top = containers.lastIndex { container.isForEvents = containers[top].isForEvents }
+        if kind != .object, leavesArraysToEvents { container.isForEvents = true }
+        containers.append(container)
     }
 
     /// Ends the innermost container: the name is its own again.
@@ -287,6 +296,20 @@ extension Flattener where Target: ~Copyable {
             try beginField(hasValue: hasValue)
             try target.content(Span(), isLast: true)
             noteWritten()
+        }
+    }
+
+    /// Whether objects below the root are left to their events: where they are refused, or become JSON texts.
+    internal var leavesObjectsToEvents: Bool { options.nesting != .brackets }
+
+    /// Whether arrays are left to their events, and all that stands in them: where their elements aren't named `a[]` or `a[0]`, or `auto`
+    /// names each by itself.
+    internal var leavesArraysToEvents: Bool {
+        guard options.nesting == .brackets else { return true }
+        switch options.arrays {
+        case .indices, .brackets: return false
+        case .auto: return style.mixesArrays
+        case .repeated, .comma, .json: return true
         }
     }
 

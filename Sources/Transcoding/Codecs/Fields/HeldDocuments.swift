@@ -178,7 +178,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// As `drain`, with the fields of most texts written past the encoder's own way.
     internal mutating func drainDirectly() throws(ConversionError) -> Bool {
-        guard writesDirectly, options.arrays != .auto, observer == nil, Target.encodesText,
+        guard !leavesArraysToEvents, options.arrays != .auto, observer == nil, Target.encodesText,
             let fields = target.directFields
         else { return try drain() }
         return try drain { flattener, tree in flattener.write(&tree, fields) }

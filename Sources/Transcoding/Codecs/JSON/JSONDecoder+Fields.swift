@@ -252,7 +252,7 @@ extension JSON.Decoder {
                 (text.word, text.count, text.end) = flattener.readLiteral(input, from: start)
                 guard text.end > 0 else { break loop }
             case UInt8(ascii: "{"), UInt8(ascii: "["):
-                guard levels.count < limits.depth, flattener.opensDirectly(),
+                guard levels.count < limits.depth, flattener.opensDirectly(isObject: first == UInt8(ascii: "{")),
                     !isObject || !checksNames || insertDirectly(name, of: input)
                 else { break loop }
                 unsafe openDirectly(
@@ -431,6 +431,8 @@ extension JSON.Decoder {
         unsafe blocks.longest_number = limits.number
         unsafe blocks.longest_name = flattener.limits.key
         unsafe blocks.nests_in_brackets = flattener.nestsInBrackets
+        unsafe blocks.leaves_objects = flattener.leavesObjectsToEvents
+        unsafe blocks.leaves_arrays = flattener.leavesArraysToEvents
         unsafe blocks.prints_numbers = flattener.style.numbers != nil
         if usesBlocks { unsafe blocks.levels = blockLevels.reserve(Self.mostLevels) }
         guard flattener.isGathering else { return unsafe blocks }
