@@ -77,9 +77,23 @@ struct Explanation {
             return [("Content-Type", found.type ?? type), ("Content-Length", String(count))]
         }
         if writesQuery { return [("Content-Length", "0")] }
-        let length = trace.outgrewHolding ? trace.announcedLength : trace.output.count
-        let framing = length.map { ("Content-Length", String($0)) } ?? ("Transfer-Encoding", "chunked")
+        let framing = length(of: trace).map { ("Content-Length", String($0)) } ?? ("Transfer-Encoding", "chunked")
         return [("Content-Type", String(decoding: trace.contentType, as: UTF8.self)), framing]
+    }
+
+    /// The length that the converted body goes on with, where it comes with one; nil: in chunks.
+    private func length(of trace: ConversionTrace) -> Int? {
+        let count = trace.output.count
+        if !isResponse, route.signing != nil { return count }
+        switch isResponse ? .auto : upstream?.framing ?? .auto {
+        case .length: return count
+        case .chunked: return count == 0 ? 0 : nil
+        case .auto:
+            guard trace.outgrewHolding else { return count }
+            // What has no length to go by is held, as long as there is room for it.
+            guard !isResponse, let upstream, count <= upstream.spool.most else { return trace.announcedLength }
+            return trace.announcedLength ?? count
+        }
     }
 
     private var input: String {

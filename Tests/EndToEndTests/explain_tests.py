@@ -446,6 +446,23 @@ routes:
             codes = [one["code"] for one in json.loads(self.recast("check", "--json", path).output)["findings"]]
             self.assertEqual("framing_chunked" in codes, noted, codes)
 
+    def test_a_long_body_is_framed_as_its_upstream_has_it(self):
+        path = os.path.join(self.folder, "framed.yaml")
+        body = '{"a":"' + "x" * 400_000 + '"}'
+        for upstream, expected in (
+            ("framing: auto", "Content-Length: 400002"),
+            ("framing: length", "Content-Length: 400002"),
+            ("framing: chunked", "Transfer-Encoding: chunked"),
+            ("spool: { memory: 300KiB, disk: 64KiB }", "Transfer-Encoding: chunked"),
+        ):
+            with self.subTest(upstream=upstream):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: { address: \"127.0.0.1:3000\", "
+                               f"{upstream} }} }}\n"
+                               "routes: [{ name: a, match: /a, upstream: app, request: json -> form, limits: { field: 1MiB } }]\n")
+                lines = self.recast("explain", path, "a", data=body.encode()).output.splitlines()
+                self.assertIn(expected, lines)
+
     def test_a_header_value_is_explained_up_to_its_limit(self):
         path = os.path.join(self.folder, "long.yaml")
         with open(path, "w", encoding="utf-8") as file:

@@ -20,7 +20,7 @@ public struct SpoolSettings: Hashable, Sendable {
     public init() {}
 
     /// The longest body: all that memory and disk take.
-    var most: Int {
+    public var most: Int {
         let sum = memory.addingReportingOverflow(disk)
         return sum.overflow ? .max : sum.partialValue
     }

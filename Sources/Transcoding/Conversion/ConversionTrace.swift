@@ -65,7 +65,7 @@ public struct ConversionTrace: Hashable, Sendable {
     /// The conversion's own count.
     public private(set) var accounting = Accounting()
     /// What `Conversion.outputBound` and the output said together when more than `holding` bytes had come out and the body
-    /// wasn't at its end: the length that is announced then. Nil for shorter output, and where there was no bound.
+    /// wasn't at its end: the length that is announced then. Nil for shorter output, and where there was no bound, or none that is close.
     public private(set) var announcedLength: Int?
     /// Whether more than `holding` bytes came out before the body was at its end.
     public private(set) var outgrewHolding = false
@@ -93,7 +93,9 @@ public struct ConversionTrace: Hashable, Sendable {
             try take()
             if !outgrew, output.count >= holding {
                 outgrew = true
-                announced = conversion.outputBound(ofBody: body.count).map { $0 + output.count }
+                // Where the bound is a loose one, the body is held until it is whole.
+                let isLoose = conversion.hasLooseBound(ofBody: body.count)
+                announced = isLoose ? nil : conversion.outputBound(ofBody: body.count).map { $0 + output.count }
             }
         }
         while try !conversion.finish() { try take() }
