@@ -1,3 +1,4 @@
+internal import ContentCoding
 package import Gateway
 internal import HTTPWire
 internal import Octets
