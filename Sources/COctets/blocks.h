@@ -77,7 +77,7 @@ AVX2 static inline void put_escapes(uint8_t *to, const uint8_t *bytes) {
 }
 
 /* Writes a block of a text, of whose bytes those in `kept` count, and returns how far it has moved what is behind it. */
-AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256i block, uint8_t *to, struct spelling as) {
+AVX2 INLINED size_t write_block(const uint8_t *text, uint32_t kept, __m256i block, uint8_t *to, struct spelling as) {
     if (!as.table) {
         _mm256_storeu_si256((__m256i *)to, block);
         return 0;

@@ -266,7 +266,7 @@ AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const 
                              enum recast_style style, bool is_held) {
     struct recast_level *const level = walk->level, *const next = level + 1;
     const bool is_object = *text == '{';
-    if (level == walk->last_level) return false;
+    if (level == walk->last_level || (is_object ? of->leaves_objects : of->leaves_arrays)) return false;
     if (is_held) {
         uint8_t *const start = walk->to;
         if (level->is_object) {
@@ -404,7 +404,6 @@ AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool i
         }
     }
     const bool is_container = *text == '{' || *text == '[';
-    if (is_container && (*text == '{' ? of->leaves_objects : of->leaves_arrays)) return false;
     if (!level->is_object && !is_held) {
         if (style == recast_style_open) style = is_container ? recast_style_indices : recast_style_brackets;
         if (style == recast_style_other || (is_container && style == recast_style_brackets && !of->nests_in_brackets))

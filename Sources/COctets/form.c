@@ -96,6 +96,7 @@ void recast_pairs_prepare(struct recast_pairs *of) {
         low[' ' & 15] |= of_two;
         high[0] = high[1] = of_control;
     }
+    of->looks_twice = of->ends_at_bracket || of->leaves_scalars || of->leaves_hint;
 }
 
 /* How far the loop has come, and what it looks at all the time. */
@@ -186,7 +187,6 @@ INLINED AVX2 struct value judged(const struct recast_pairs *of, const uint8_t *e
     if (end >= last || *end != '&') return (struct value){limit - end < pair_reach ? is_cut : is_left, end, text};
     if (written > of->longest_text || (!is_ascii && (of->leaves_beyond || !is_utf8(text, text + written))))
         return (struct value){is_left, end, text};
-    if (of->leaves_scalars && may_be_scalar(text, written)) return (struct value){is_left, end, text};
     return (struct value){is_taken, end, text + written};
 }
 
@@ -245,6 +245,16 @@ INLINED bool may_go_on(const struct recast_pairs *of, const uint8_t *text, const
     return of->ends_at_bracket && (count == 0 || text[-1] != ']') && memchr(text, ']', (size_t)(end - text));
 }
 
+/* The name that says in which charset the rest of a form is. */
+INLINED bool is_hint(const uint8_t *name, size_t count) { return count == 9 && !memcmp(name, "_charset_", 9); }
+
+/* Whether a pair, decoded, is one that few forms have to be looked through for. */
+__attribute__((noinline)) static bool is_special(const struct recast_pairs *of, const uint8_t *name, size_t count, bool is_of_root,
+                                                 const uint8_t *text, const uint8_t *end) {
+    return may_go_on(of, text, end, count) || (of->leaves_scalars && may_be_scalar(text, (size_t)(end - text))) ||
+           (of->leaves_hint && is_of_root && is_hint(name, count));
+}
+
 /* As take_pair, where the member has the pair's whole name, decoded. */
 INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     struct recast_pairs *const of = walk->in.of;
@@ -263,7 +273,7 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     uint8_t *const text = start + count;
     const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (may_go_on(of, text, value.text_end, count)) return is_left;
+    if (of->looks_twice && is_special(of, start, count, false, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
@@ -285,9 +295,6 @@ AVX2 static inline bool is_key(const struct pairs_walk *walk, const uint8_t *nam
     return true;
 }
 
-/* The name that says in which charset the rest of a form is. */
-INLINED bool is_hint(const uint8_t *name, size_t count) { return count == 9 && !memcmp(name, "_charset_", 9); }
-
 /* As take_pair, where a part of the name has to be decoded, or is beyond ASCII, and all of it is a key of the root then. */
 AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk *walk) {
     struct recast_pairs *const of = walk->in.of;
@@ -301,12 +308,12 @@ AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk 
     if (behind >= walk->last || *behind != '=') return walk->limit - behind < pair_reach ? is_cut : is_left;
     if ((size_t)(behind - pair) > of->longest_name || !is_key(walk, start, count)) return is_left;
     if (!is_ascii && (of->leaves_beyond || !is_utf8(start, start + count))) return is_left;
-    if (of->leaves_hint && is_hint(start, count)) return is_left;
     const struct member member = find(&walk->in, walk->in.root, start, count);
     if (member.node != no_member) return is_left;
     uint8_t *const text = start + count;
     const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
+    if (of->looks_twice && is_special(of, start, count, true, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
@@ -359,7 +366,6 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     }
     if (behind >= walk->last || *behind != '=' || (size_t)(behind - pair) > of->longest_name) return is_left;
     if (name_count == 0 && of->leaves_empty) return is_left;
-    if (of->leaves_hint && parent == walk->in.root && is_hint(name, name_count)) return is_left;
     if (parent >= 0 && (member = find(&walk->in, parent, name, name_count)).node != no_member) return is_left;
 
     /* Nothing of it counts before the text has been decoded, too. */
@@ -368,7 +374,7 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     copy_name(own, name, name_count);
     const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (may_go_on(of, text, value.text_end, name_count)) return is_left;
+    if (of->looks_twice && is_special(of, own, name_count, parent == walk->in.root, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + (parent < 0 ? 2 : 1) * of->node_cost;
     if (cost > of->bytes_left) return is_left;
 

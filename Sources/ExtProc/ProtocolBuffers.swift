@@ -50,43 +50,55 @@ package struct FieldReader {
         guard at < end else { return nil }
         let tag = try Self.varint(bytes, &at, end)
         let number = try Self.number(of: tag)
-        guard tag & 7 == 3 else { return Field(number: number, value: try value(tag, bytes)) }
-        // Groups in groups are skipped without recursion.
+        switch tag & 7 {
+        case 0: return Field(number: number, value: .number(try Self.varint(bytes, &at, end)))
+        case 1: try skip(8)
+        case 2: return Field(number: number, value: .bytes(try skipBytes(bytes)))
+        case 3: try skipGroup(number, bytes)
+        case 5: try skip(4)
+        default: throw Self.unknown(tag)
+        }
+        return Field(number: number, value: .fixed)
+    }
+
+    /// Skips what follows the beginning of a group, its end included. Groups in it are skipped without recursion.
+    @inline(never)
+    private mutating func skipGroup(_ number: Int, _ bytes: Span<UInt8>) throws(CallError) {
         var open = [number]
         while let innermost = open.last {
             guard at < end else { throw Self.truncated }
             let tag = try Self.varint(bytes, &at, end)
             let number = try Self.number(of: tag)
             switch tag & 7 {
+            case 0: _ = try Self.varint(bytes, &at, end)
+            case 1: try skip(8)
+            case 2: _ = try skipBytes(bytes)
             case 3:
                 guard open.count < Self.deepest else { throw CallError(.invalidArgument, "groups are nested too deep") }
                 open.append(number)
             case 4:
                 guard number == innermost else { throw CallError(.invalidArgument, "a group ends as another one") }
                 open.removeLast()
-            default: _ = try value(tag, bytes)
+            case 5: try skip(4)
+            default: throw Self.unknown(tag)
             }
         }
-        return Field(number: number, value: .fixed)
     }
 
     /// Groups in each other at most, as libraries take by default.
     private static let deepest = 100
 
-    private mutating func value(_ tag: UInt64, _ bytes: Span<UInt8>) throws(CallError) -> Value {
-        switch tag & 7 {
-        case 0: return .number(try Self.varint(bytes, &at, end))
-        case 1: try skip(8)
-        case 5: try skip(4)
-        case 2:
-            let count = try Self.varint(bytes, &at, end)
-            guard count <= UInt64(end - at) else { throw Self.truncated }
-            let start = at
-            at += Int(count)
-            return .bytes(start..<at)
-        default: throw CallError(.invalidArgument, "a field has wire type \(tag & 7)")
-        }
-        return .fixed
+    /// Skips a length and as many bytes, and returns where these are.
+    private mutating func skipBytes(_ bytes: Span<UInt8>) throws(CallError) -> Range<Int> {
+        let count = try Self.varint(bytes, &at, end)
+        guard count <= UInt64(end - at) else { throw Self.truncated }
+        let start = at
+        at += Int(count)
+        return start..<at
+    }
+
+    private static func unknown(_ tag: UInt64) -> CallError {
+        CallError(.invalidArgument, "a field has wire type \(tag & 7)")
     }
 
     private mutating func skip(_ count: Int) throws(CallError) {

@@ -46,7 +46,7 @@ import Testing
     func accessLog(path: String, expected: String) throws {
         try withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder + "/logs", withIntermediateDirectories: false)
-            try Self.write(accessLog: path, to: folder)
+            try Self.writeSettings(accessLog: path, to: folder)
             guard case .file(path: let found) = try SettingsFile.load(folder + "/a.yaml").settings.accessLog else {
                 Issue.record("no file")
                 return
@@ -68,7 +68,7 @@ import Testing
         try withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder + "/logs", withIntermediateDirectories: false)
             for (log, key) in [(path, "access_log"), ("{ to: \(path) }", "to")] {
-                try Self.write(accessLog: log, to: folder)
+                try Self.writeSettings(accessLog: log, to: folder)
                 #expect {
                     _ = try SettingsFile.load(folder + "/a.yaml")
                 } throws: { error in
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    private static func write(accessLog: String, to folder: String) throws {
+    private static func writeSettings(accessLog: String, to folder: String) throws {
         let text = """
             version: 1
             listen: 127.0.0.1:8080

@@ -212,6 +212,8 @@ struct recast_pairs {
     bool leaves_scalars;
     /* Whether the name `_charset_` is left alone. */
     bool leaves_hint;
+    /* Of recast_pairs_prepare: whether a pair that has been decoded may be left alone all the same. */
+    bool looks_twice;
     /* Whether objects below the root are to be typed once they have a member, and are left alone where its name may be a number. */
     bool notes_keys;
     /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, none of which

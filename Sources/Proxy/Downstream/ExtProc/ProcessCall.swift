@@ -48,6 +48,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private var isOver = false
     /// Whether the response passes as it is: it is the data plane's own, in the place of one that was asked for.
     private var passesResponse = false
+    /// The head of the request has come.
+    private var hasRequestHead = false
     /// The request has no content.
     private var isRequestAlone = false
     private var requestLength: Int?
@@ -183,7 +185,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     /// Sees that a head came in front of the body of a request. Without one it can't be processed: a response alone may be the data
     /// plane's own, content can't.
     private func checkHead(_ direction: Direction) throws(CallError) {
-        guard direction == .request, !request.hasBegun else { return }
+        guard direction == .request, !hasRequestHead else { return }
         throw CallError(
             .failedPrecondition, "the body of a request came whose head didn't (request_header_mode must be SEND)")
     }
@@ -266,6 +268,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             throw CallError(.invalidArgument, "the head of a request came behind a head")
         }
         takeModes()
+        hasRequestHead = true
         isRequestAlone = endsStream
         let exchange = worker.takeExchange()
         exchange.record.headStartedAt = worker.loop.now
@@ -439,7 +442,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     fileprivate func requestEnded() throws(Refusal) {
         if let shortage { throw shortage }
-        if let limit = request.excess(over: listener.settings.buffer, held: heldLimit) {
+        let most = listener.settings.buffer
+        if request.pending.count > most, let limit = request.excess(over: most, held: heldLimit) {
             throw .processing(.bodyTooLarge(limit))
         }
         do throws(CallError) {
@@ -617,7 +621,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     func end(adding addTrailers: (inout OutputBuffer) -> Void) {
         sendResponseHead()
-        let excess = response.excess(over: listener.settings.buffer, held: heldLimit)
+        let most = listener.settings.buffer
+        let excess = response.pending.count > most ? response.excess(over: most, held: heldLimit) : nil
         if let limit = isResponseTooLarge ? heldLimit : excess {
             return refuseResponse(.processing(.responseTooLarge(limit)))
         }
