@@ -54,6 +54,9 @@ public final class ClientSession: HTTP2Session {
     // SAFETY: see `session`.
     public var maySend: Bool { unsafe recast_http2_may_send(session) }
 
+    /// Whether the server has answered anything here: a request is over, or the head of a final response has come.
+    public var isAnswered: Bool { requestCount > streams.count || streams.all.contains { $0.hasResponse } }
+
     /// Whether the server has ended the connection before `stream` in good order, and has taken others before that; nil: a stream that
     /// could not begin. One that reports an error would do so on the next connection, too.
     public func hasLeftOut(_ stream: HTTP2Stream?) -> Bool {

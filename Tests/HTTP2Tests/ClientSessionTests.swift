@@ -380,6 +380,20 @@ struct ClientSessionTests {
         #expect(caller.session.hasEndCome && !caller.session.hasLeftOut(nil))
     }
 
+    @Test("A server has answered once a final head has come, or a request is over")
+    func answered() {
+        let caller = Caller()
+        _ = caller.request()
+        _ = caller.request()
+        _ = caller.bytes()
+        #expect(caller.read(server { $0.headers(1, [(":status", "103")]) }))
+        #expect(!caller.session.isAnswered)
+        #expect(caller.read(server { $0.headers(1, [(":status", "200")]) }))
+        #expect(caller.session.isAnswered)
+        #expect(caller.read(server { $0.data(1, [1], ends: true) }))
+        #expect(caller.session.isAnswered && caller.session.openStreams == 1)
+    }
+
     @Test("A connection that breaks a rule is told by its name")
     func faultName() {
         let caller = Caller()

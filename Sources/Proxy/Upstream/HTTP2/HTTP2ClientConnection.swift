@@ -286,8 +286,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
             return abandon(.otherProtocol(why))
         }
         if let fault { pool.tellFault(of: endpoint, fault) }
-        // As long as all requests that have begun are still on their way, it has answered nothing.
-        if let alert { pool.noteAlert(alert, of: endpoint, isFirst: session.requests == session.openStreams) }
+        if let alert { pool.noteAlert(alert, of: endpoint, isFirst: !session.isAnswered) }
         letGo()
     }
 
