@@ -792,7 +792,7 @@ class BufferedLimitTests(CallTestCase):
                 self.assertGreater(count, MIB)
                 self.assertEqual((refused.response.status, json.loads(refused.response.body)["code"]), (502, "limit_ext_proc"))
                 entry = self.recast.log_entry(f"grown-{count}")
-                self.assertEqual((entry["status"], entry["flags"]), (502, "RL"))
+                self.assertEqual((entry["status"], entry["flags"], entry.get("code")), (502, "RL", "limit_ext_proc"))
             else:
                 self.assertEqual((count, message.body), (MIB, expected))
             self.assertEqual(call.status()[0] if count > MIB else call.finish()[0], OK)

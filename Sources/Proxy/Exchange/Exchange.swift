@@ -373,17 +373,30 @@ final class Exchange {
     func refuse(_ refusal: Refusal) {
         guard downstream != nil, !machine.isOver else { return }
         if case .challenge(let answer) = refusal { return give(.challenge(answer), flag: nil) }
-        if worker.isMeasuring {
-            record.refusesBody = worker.requests.noteRefusal(refusal, of: route)
-            if worker.isTracing {
-                beginTrace()
-                trace.refusal = refusal.code
-            }
-            if tap != nil { tapRefused(refusal.code) }
-        }
+        tellRefusal(refusal)
         if requestTranscoder.takeCodingFault() { worker.counters.coding.countError(refusal.code, .requestDecoded) }
         let isFraming = if case .wire = refusal { true } else { false }
         give(.refusal(refusal), flag: refusal.flag, isFraming: isFraming)
+    }
+
+    /// What brought the request answers `refusal` itself, in the place of a response that it has begun to make and can take back: sees
+    /// that logs, metrics and spans tell of that as of any other refusal.
+    func noteRefused(_ refusal: Refusal) {
+        tellRefusal(refusal)
+        answer = .refusal(refusal)
+        record.isRefused = true
+        record.status = refusal.status
+        record.flag = refusal.flag
+    }
+
+    private func tellRefusal(_ refusal: Refusal) {
+        guard worker.isMeasuring else { return }
+        record.refusesBody = worker.requests.noteRefusal(refusal, of: route)
+        if worker.isTracing {
+            beginTrace()
+            trace.refusal = refusal.code
+        }
+        if tap != nil { tapRefused(refusal.code) }
     }
 
     /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2).

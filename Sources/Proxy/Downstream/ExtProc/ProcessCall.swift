@@ -637,8 +637,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     /// Answers in the place of a response whose content is whole and can't go on.
     private func refuseResponse(_ refusal: Refusal) {
         guard let exchange else { return }
-        exchange.record.status = refusal.status
-        exchange.record.flag = refusal.flag
+        exchange.noteRefused(refusal)
         let problem = Problem(refusal, requestID: exchange.requestID)
         let body = problem.body()
         exchange.record.bytesBack = answer(refusal.status, isLast: true, content: body.span) {
