@@ -260,6 +260,30 @@ import Testing
         #expect(try selection(query).holds(tap) == isPicked)
     }
 
+    @Test("F30 statuses that none is for are among 5xx", arguments: [499, 500, 600, 999])
+    func pickingByStatus(status: Int) throws {
+        let console: (inout ProxySettings) -> Void = { $0.admin.console = ConsoleSettings() }
+        try withRig([forward("/a")], configure: console) { rig in
+            let client = try rig.connect(sending: "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            _ = try rig.request()
+            rig.upstreams[0].send("HTTP/1.1 \(status) A\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try rig.response(to: client).status == status)
+            rig.settle()
+            try rig.until("it is kept") { rig.worker.history.next == 2 }
+            func isPicked(_ query: String) throws -> Bool {
+                let asked = try selection(query)
+                return rig.worker.exchanges(asked, since: [rig.worker.share.number: 1], limit: 2).exchanges.count == 1
+            }
+            #expect(try isPicked("?status=4xx") == (status < 500))
+            #expect(try isPicked("?status=5xx") == (status >= 500))
+            #expect(try isPicked("?status=6xx") == (status == 600))
+            #expect(try isPicked("?status=\(status)"))
+        }
+        var totals = RouteTotals()
+        totals.add(2, status: status)
+        #expect(totals.classes == [min(status / 100, 5): 2])
+    }
+
     @Test("what ended since the last look and is more than is shown is counted", arguments: [1, 3, 4, 5, 9])
     func beyondLimit(limit: Int) throws {
         let console: (inout ProxySettings) -> Void = { $0.admin.console = ConsoleSettings() }

@@ -64,8 +64,8 @@ export function clock(text) {
 // A quiet text.
 export const hint = (...text) => h('p', { class: 'hint' }, ...text);
 
-// What class of status it is: 4 of 422. An answer that was cut is a failure, whatever its status says.
-export const statusClass = (status, wasCut = false) => `status s${wasCut ? 5 : Math.floor((status ?? 0) / 100)}`;
+// What class of status it is: 4 of 422, and 5 of 999. An answer that was cut is a failure, whatever its status says.
+export const statusClass = (status, wasCut = false) => `status s${wasCut ? 5 : Math.min(5, Math.floor((status ?? 0) / 100))}`;
 
 // How a request is called whose head could not be read.
 export const unreadable = '(unreadable request)';

@@ -11,7 +11,7 @@ struct ExchangeSelection: Sendable {
     private var method: [UInt8]?
     /// A part of the code of a problem, or of a flag.
     private var code: [UInt8]?
-    /// A status, or its class as `4xx`.
+    /// A status, or its class as `4xx`; 5xx has those that none is for, too (docs/rules.md F30).
     private var statuses: ClosedRange<Int>?
 
     /// Nil where it can't be: `fault` says why.
@@ -21,7 +21,7 @@ struct ExchangeSelection: Sendable {
         code = request.value("code").map { Array($0.utf8) }
         guard let text = request.value("status") else { return }
         if text.count == 3, text.hasSuffix("xx"), let digit = text.first?.wholeNumberValue, (1...9).contains(digit) {
-            statuses = digit * 100...digit * 100 + 99
+            statuses = digit * 100...(digit == 5 ? 999 : digit * 100 + 99)
         } else if let status = Int(text), (0...999).contains(status) {
             statuses = status...status
         } else {

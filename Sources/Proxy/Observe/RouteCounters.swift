@@ -170,7 +170,8 @@ struct RouteTotals: Sendable {
     /// By the hundreds of the status; 0: those that were too many to be told apart.
     private(set) var classes: [Int: UInt64] = [:]
 
-    mutating func add(_ count: UInt64, status: Int) { classes[status / 100, default: 0] &+= count }
+    /// Statuses that none is for count as 5xx (docs/rules.md F30).
+    mutating func add(_ count: UInt64, status: Int) { classes[min(status / 100, 5), default: 0] &+= count }
 
     static func + (left: RouteTotals, right: RouteTotals) -> RouteTotals {
         var sum = left
