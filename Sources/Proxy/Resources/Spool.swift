@@ -44,7 +44,8 @@ final class Spool {
     /// Whether every byte was read.
     var isAtEnd: Bool { readCount == count }
 
-    /// Takes the next bytes of the body. After a fault the spool can only be ended.
+    /// Takes the next bytes of the body. After a fault no more may be appended; `count` says what was taken of them, which can be read
+    /// like all else.
     func append(_ bytes: Span<UInt8>) throws(SpoolFault) {
         guard bytes.count <= settings.most - count else { throw counted(.tooLarge(settings.most)) }
         var at = 0

@@ -471,8 +471,9 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
             worker.counters.admission.count(.linger)
             // The answer is whole, and no more of the request is wanted.
             if let exchange { abandon(exchange) }
-            stream.drop()
             refuseRest()
+            // Behind it this object may be another request's.
+            stream.drop()
         }
     }
 
