@@ -1,5 +1,6 @@
 """Certificates and keys as files: what `recast check` says of them, and what happens when they change."""
 
+import datetime
 import json
 import os
 import shutil
@@ -84,6 +85,21 @@ class ChangedFilesTests(unittest.TestCase):
         self.swap("four")
         self.wait_until("the certificate is shown", lambda: self.subject() == "wild")
         self.assertRegex(self.recast.error_text(), r"loaded anew: .*\(CN=wild, serial [0-9A-F]+, until 2049-01-01")
+
+    def test_a_certificate_that_holds_from_later_on_is_taken_then(self):
+        """The clock of who issues it may be ahead of ours, and nobody changes the files again."""
+        def openssl(*arguments):
+            subprocess.run(["openssl", *arguments], cwd=certificates().folder, check=True, capture_output=True)
+
+        openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "later.key")
+        openssl("req", "-config", "ca.conf", "-new", "-key", "later.key", "-subj", "/CN=later", "-out", "later.csr")
+        start = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=8)
+        openssl("ca", "-config", "ca.conf", "-batch", "-notext", "-in", "later.csr", "-out", "later.pem", "-cert", "ca.pem",
+                "-keyfile", "ca.key", "-startdate", start.strftime("%Y%m%d%H%M%SZ"), "-enddate", "20490101000000Z")
+        self.install("later", "later")
+        self.swap("later")
+        self.wait_until("it is told", lambda: "on, when it is looked at again" in self.recast.error_text())
+        self.wait_until("it is shown", lambda: self.subject() == "later")
 
 
 class ReloadedSessionTests(unittest.TestCase):

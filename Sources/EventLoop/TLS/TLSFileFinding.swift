@@ -30,6 +30,14 @@ public struct TLSFileFinding: Hashable, Sendable {
     /// Whether nobody can be served with it, or nobody be believed.
     public let isMistake: Bool
 
+    /// When what doesn't hold yet does, in seconds since 1970; nil where no time mends it.
+    public var start: Int64? {
+        switch kind {
+        case .notYet(let start), .linkNotYet(_, _, let start): start
+        default: nil
+        }
+    }
+
     /// Whether it is about the same file.
     fileprivate func isBeside(_ other: TLSFileFinding) -> Bool { role == other.role && index == other.index }
 }

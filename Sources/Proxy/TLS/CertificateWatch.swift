@@ -19,6 +19,8 @@ final class CertificateWatch {
         /// What was there when the files were loaded, and when they were looked at last.
         var loaded: [FileStamp?]
         var seen: [FileStamp?]
+        /// When files that couldn't be loaded are looked at again though they haven't changed, in seconds since 1970; nil: they aren't.
+        var again: Int64?
     }
 
     /// - Parameter worker: the main one, whose counters and log are used.
@@ -49,17 +51,19 @@ final class CertificateWatch {
             let stamps = entries[index].source.files.map { FileStamp($0) }
             let isSettled = stamps == entries[index].seen
             entries[index].seen = stamps
-            guard isSettled, stamps != entries[index].loaded else { continue }
-            // Whatever comes of it: what is wrong is told once, and looked at again when it has changed.
+            let isDue = entries[index].again.map { $0 <= Int64(time(nil)) } == true
+            guard isSettled, isDue || stamps != entries[index].loaded else { continue }
+            // Whatever comes of it: what is wrong is told once, and looked at again when it has changed, or time may have mended it.
             entries[index].loaded = stamps
-            load(entries[index])
+            entries[index].again = load(entries[index])
         }
         timer?.set(after: Self.interval)
     }
 
-    private func load(_ entry: Entry) {
+    /// Returns when the same files may be loaded, in seconds since 1970, where they can't be now and that lies at the time alone.
+    private func load(_ entry: Entry) -> Int64? {
         let names = entry.source.files.joined(separator: ", ")
-        do throws(TLSFileError) {
+        do throws(ReloadFault) {
             let loaded = try entry.source.reload()
             worker.counters.tls.reloads += 1
             let titles = loaded.lives.compactMap(\.shown).map { " (\($0))" }.joined()
@@ -67,9 +71,12 @@ final class CertificateWatch {
             for finding in loaded.findings(at: Int64(time(nil))) {
                 worker.logger.warning("\(finding.path): \(finding.message)")
             }
+            return nil
         } catch {
             worker.counters.tls.failedReloads += 1
-            worker.logger.error("changed certificates are not used, the old ones stay: \(error)")
+            let then = error.mendedAt == nil ? "" : ", when it is looked at again"
+            worker.logger.error("changed certificates are not used, the old ones stay: \(error.error)\(then)")
+            return error.mendedAt
         }
     }
 }

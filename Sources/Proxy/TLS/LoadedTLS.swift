@@ -41,8 +41,13 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
 
     var stamps: [FileStamp?] { loaded.withLock { $0.stamps } }
 
-    func reload() throws(TLSFileError) -> TLSLoadedFiles {
-        let made = try Loaded(files, make)
+    func reload() throws(ReloadFault) -> TLSLoadedFiles {
+        let made: Loaded
+        do throws(TLSFileError) {
+            made = try Loaded(files, make)
+        } catch {
+            throw ReloadFault(error: error, mendedAt: nil)
+        }
         let now = Int64(time(nil))
         let mistake = loaded.withLock { loaded in
             let mistake = made.context.loadedFiles.mistake(notOf: loaded.context.loadedFiles, at: now)
@@ -50,9 +55,10 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
             return mistake
         }
         if let mistake {
-            throw TLSFileError(
+            let error = TLSFileError(
                 role: mistake.role, index: mistake.index, path: mistake.path,
                 reason: "isn't loaded: \(mistake.message)")
+            throw ReloadFault(error: error, mendedAt: mistake.start)
         }
         return made.context.loadedFiles
     }
@@ -79,6 +85,14 @@ protocol TLSContext: Sendable {
 extension TLSServerContext: TLSContext {}
 extension TLSClientContext: TLSContext {}
 
+/// Why files aren't loaded anew.
+struct ReloadFault: Error {
+    let error: TLSFileError
+    /// When the same files may be right, in seconds since 1970: the clock of who issues certificates may be ahead of ours. Nil: others
+    /// have to come.
+    let mendedAt: Int64?
+}
+
 /// What is made of files and can be made of them again.
 protocol LoadedFromFiles {
     var files: [String] { get }
@@ -86,5 +100,5 @@ protocol LoadedFromFiles {
     var stamps: [FileStamp?] { get }
     /// Loads the files anew. What was loaded stays when one of them can't be used, or has run out where what was loaded hasn't:
     /// settings that name such files aren't served either.
-    func reload() throws(TLSFileError) -> TLSLoadedFiles
+    func reload() throws(ReloadFault) -> TLSLoadedFiles
 }
