@@ -43,6 +43,22 @@ import Testing
         }
     }
 
+    @Test("a log that fails again and again is told once a minute, and never takes its reader for the cause")
+    func losses() {
+        var report = LossReport()
+        let minute = LossReport.interval
+        #expect(report.noteWrite(failure: nil, dropped: 0, now: 1) == nil)
+        #expect(report.noteWrite(failure: ENOSPC, dropped: 2, now: 1) == .losing(ENOSPC, 2))
+        #expect(report.noteWrite(failure: ENOSPC, dropped: 3, now: 2) == nil)
+        #expect(report.noteWrite(failure: nil, dropped: 3, now: 3) == .lost(3, couldNotBeWritten: true))
+        // Within the minute: told behind it, with its reason.
+        #expect(report.noteWrite(failure: ENOSPC, dropped: 7, now: 4) == nil)
+        #expect(report.noteWrite(failure: nil, dropped: 7, now: 5) == nil)
+        #expect(report.noteWrite(failure: nil, dropped: 7, now: 3 + minute) == .lost(4, couldNotBeWritten: true))
+        #expect(report.noteWrite(failure: nil, dropped: 9, now: 3 + 2 * minute) == .lost(2, couldNotBeWritten: false))
+        #expect(report.noteWrite(failure: nil, dropped: 9, now: 3 + 9 * minute) == nil)
+    }
+
     @Test("what a pipe that nobody reads doesn't take is dropped and counted, and settling gives up")
     func stuck() throws {
         var ends: [Int32] = [0, 0]

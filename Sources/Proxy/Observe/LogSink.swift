@@ -168,7 +168,7 @@ private final class LogWriter: Sendable {
     private func run(_ first: Int32) {
         var descriptor = first
         var isCut = false
-        var losses = LossReport(name: name)
+        var losses = LossReport()
         var text = OutputBuffer()
         while true {
             let (isEnding, mustReopen) = state.withLock { state in
@@ -192,7 +192,12 @@ private final class LogWriter: Sendable {
                 state.dropped += UInt64(loss?.lines ?? 0)
                 return state.dropped
             }
-            losses.noteWrite(failure: loss?.failure, dropped: dropped)
+            switch losses.noteWrite(failure: loss?.failure, dropped: dropped, now: EventLoop.preciseNow) {
+            case .losing(let failure, let lines): OperationalLog.logIsLosing(name, failure, lines)
+            case .lost(let lines, let couldNotBeWritten):
+                OperationalLog.logHasLost(name, lines, couldNotBeWritten: couldNotBeWritten)
+            case nil: break
+            }
         }
         if path != nil { _ = Glibc.close(descriptor) }
     }
@@ -263,36 +268,48 @@ private final class LogWriter: Sendable {
     }
 }
 
-/// What the operational log says of lines that a log loses: which log, why, and how many there were when it is written again. Once a minute
+/// When and what the operational log says of lines that a log loses: why, and how many there were when it is written again. Once a minute
 /// at most, however often it fails.
-private struct LossReport {
-    private let name: String
+struct LossReport {
+    enum Line: Hashable {
+        /// Lines are being lost, for an error number of the system; so many by now.
+        case losing(Int32, UInt64)
+        /// So many were lost, and the log is written again.
+        case lost(UInt64, couldNotBeWritten: Bool)
+    }
+
     /// Lines whose loss was told.
     private var told: UInt64 = 0
     /// Whether a failure was told, and not its end.
     private var isFailing = false
+    /// Whether there was a failure since, told or not.
+    private var hasFailed = false
     private var nextTime: UInt64 = 0
 
     /// Nanoseconds from one line to the next: 1 min.
-    private static let interval: UInt64 = 60_000_000_000
+    static let interval: UInt64 = 60_000_000_000
 
-    init(name: String) { self.name = name }
-
-    /// Lines were written, or for `failure`, an error number of the system, were not. `dropped`: how many were lost in all.
-    mutating func noteWrite(failure: Int32?, dropped: UInt64) {
-        guard dropped > told else { return }
-        let now = EventLoop.preciseNow
+    /// Lines were written, or for `failure`, an error number of the system, were not. Returns what is to be told.
+    ///
+    /// - Parameters:
+    ///   - dropped: how many were lost in all.
+    ///   - now: of the loops' clock, in nanoseconds.
+    mutating func noteWrite(failure: Int32?, dropped: UInt64, now: UInt64) -> Line? {
+        guard dropped > told else { return nil }
         if let failure {
-            guard now >= nextTime else { return }
+            hasFailed = true
+            guard now >= nextTime else { return nil }
             nextTime = now + Self.interval
             isFailing = true
-            return OperationalLog.logIsLosing(name, failure, dropped - told)
+            return .losing(failure, dropped - told)
         }
         // The end of what was told is told at once.
-        guard isFailing || now >= nextTime else { return }
+        guard isFailing || now >= nextTime else { return nil }
         nextTime = now + Self.interval
-        OperationalLog.logHasLost(name, dropped - told, couldNotBeWritten: isFailing)
+        let line = Line.lost(dropped - told, couldNotBeWritten: hasFailed)
         told = dropped
         isFailing = false
+        hasFailed = false
+        return line
     }
 }
