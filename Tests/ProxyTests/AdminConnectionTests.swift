@@ -43,6 +43,31 @@ import Testing
         }
     }
 
+    @Test("a connection on which a request has just come isn't idle, though nobody has read it yet")
+    func justAsked() throws {
+        try withRig { rig in
+            var pair: [Int32] = [0, 0]
+            // SAFETY: two descriptors are written during the call.
+            let outcome = unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair)
+            try #require(outcome == 0)
+            var asked = 0
+            let connection = AdminConnection(
+                pair[0], loop: rig.loop,
+                handle: { _, respond in
+                    asked += 1
+                    respond(.text("live\n"))
+                }, onEnd: { _ in })
+            let request = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+            // SAFETY: as many bytes are read as the array has.
+            let count = unsafe write(pair[1], request, request.count)
+            #expect(count == request.count)
+            #expect(!connection.closeIfQuiet())
+            try rig.until("it is answered") { asked == 1 }
+            #expect(connection.closeIfQuiet())
+            close(pair[1])
+        }
+    }
+
     @Test(
         "a request that comes byte by byte has the time of a whole one",
         arguments: ["GET / HTTP/1.1\r\nX: ", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n"])

@@ -111,6 +111,14 @@ final class AdminConnection: StreamHandler {
         return isBusy ? nil : quietSince
     }
 
+    /// Gives the place of an idle connection to others, unless a request has just come on it, which closing would reset. Returns whether
+    /// it did.
+    func closeIfQuiet() -> Bool {
+        guard idleSince != nil, stream.isQuiet else { return false }
+        close()
+        return true
+    }
+
     private func begin() {
         var limits = WireLimits()
         limits.body = Self.bodyLimit

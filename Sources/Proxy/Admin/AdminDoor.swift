@@ -71,12 +71,10 @@ final class AdminDoor {
 
     /// Who keeps a connection and asks nothing keeps no probe out.
     private func closeLongestIdle() {
-        var longest: (since: UInt64, connection: AdminConnection)?
-        for connection in connections.values {
-            guard let since = connection.idleSince, since < longest?.since ?? .max else { continue }
-            longest = (since, connection)
+        let idle = connections.values.compactMap { connection in
+            connection.idleSince.map { (since: $0, connection: connection) }
         }
-        longest?.connection.close()
+        for (_, connection) in idle.sorted(by: { $0.since < $1.since }) where connection.closeIfQuiet() { return }
     }
 
     /// All others are being served: one more is let go at once.
