@@ -177,6 +177,14 @@ import Testing
         #expect(values.first { $0.key == "verify.public_url" }?.value == shown)
         #expect(values.first { $0.key.hasSuffix("X-Back") }?.value == shown)
         #expect(file.redacted(text: "url \(url)", ofRoute: 0) == "url \(shown)")
+        // A password with what ends an authority.
+        for (cut, hidden) in [
+            ("http://ada:inl/ine@h", "http://*@h"), ("http://ada:in?line#pw@h:80/x", "http://*@h:80/x"),
+            ("http://ada:/pw@h", "http://*@h"), ("http://h:80/@ada", "http://h:80/@ada"),
+            ("http://[::1]/@ada", "http://[::1]/@ada"), ("http://h:${env:PORT}/@ada", "http://h:${env:PORT}/@ada"),
+        ] {
+            #expect(file.redacted(text: "not \"\(cut)\", \"a@b\"", ofRoute: 0) == "not \"\(hidden)\", \"a@b\"")
+        }
         let mistakes = Self.mistakes(Self.file(top: "tracing: { endpoint: \"ftp://ada:inline-pw@h.example\" }"))
         #expect(mistakes.count == 1 && mistakes[0].contains("\"ftp://*@h.example\""), "\(mistakes)")
     }
