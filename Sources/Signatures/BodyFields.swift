@@ -1,8 +1,8 @@
 internal import Octets
 package import Transcoding
 
-/// How bodies are read whose fields are signed, all of them.
-package struct SignedBodyReading: Hashable, Sendable {
+/// How bodies are read whose fields are signed, all of them. A reference, since each request that is verified or signed has it.
+package final class SignedBodyReading: Hashable, Sendable {
     package let limits: Limits
     let options: FieldDecodingOptions
 
@@ -17,6 +17,15 @@ package struct SignedBodyReading: Hashable, Sendable {
         options.invalidUTF8 = decoding.invalidUTF8
         options.transferEncoding = decoding.transferEncoding
         self.options = options
+    }
+
+    package static func == (one: SignedBodyReading, other: SignedBodyReading) -> Bool {
+        one === other || one.limits == other.limits && one.options == other.options
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(limits)
+        hasher.combine(options)
     }
 
     /// Without another bound than that a body of `count` bytes can have no more.

@@ -318,22 +318,25 @@ extension Exchange {
     /// or padding would be a quarter of it, and the client has said how long the body is; else over a connection that it asks for.
     /// Returns whether the output was taken.
     func holdOutput() throws(Refusal) -> Bool {
-        guard let route, let snapshot else { return false }
-        let way = framing(of: route, snapshot)
-        let mayHold =
-            way.mode == .auto && !way.isOfHTTP2
-            && requestTranscoder.length.map { worker.spools.hasRoom(for: $0, way.spool) } ?? false
-        if mayHold, requestTranscoder.isLooselyBound {
+        let isLoose = requestTranscoder.isLooselyBound
+        if isLoose, mayHold {
             machine.holdContent()
             return try spoolOutput()
         }
         let framing = requestTranscoder.beginStreaming(to: upstreamName)
-        if mayHold, framing == .chunked {
+        if !isLoose, framing == .chunked, mayHold {
             machine.holdContent()
             return try spoolOutput()
         }
         try connect(framing: framing)
         return false
+    }
+
+    /// Whether there seems to be room for content that needn't be held.
+    private var mayHold: Bool {
+        guard let route, let snapshot, let length = requestTranscoder.length else { return false }
+        let way = framing(of: route, snapshot)
+        return way.mode == .auto && !way.isOfHTTP2 && worker.spools.hasRoom(for: length, way.spool)
     }
 
     func beginSpool() {
