@@ -73,7 +73,7 @@ class AuthorizeTests(ProxyTestCase):
             self.assert_refused(self.get("/key", *fields), "refused", challenge)
 
     def test_tokens_and_keys_stand_as_their_digests_too(self):
-        secret = "pass:w\u00f6rd"
+        secret = "pass:w\u00f6rd".encode().decode("latin-1")
         for field in (f"Authorization: Bearer {secret}", f"X-Api-Key: {secret}"):
             self.assert_in("/hashed", field)
         for given in ("{SHA256}" + DIGEST.hexdigest(), DIGEST.hexdigest()):

@@ -53,7 +53,8 @@ class ClientThatLeavesTests(ProxyTestCase):
             ("/multipart", f"Content-Type: {media_type}\r\nContent-Length: {len(body)}", body[:-100]),
             ("/multipart", f"Content-Type: {media_type}\r\nContent-Length: {len(body) + 1}", body),
             ("/multipart-json", f"Content-Type: {media_type}\r\nContent-Length: {len(body)}", body[:-100]),
-            ("/json-form", f"Content-Type: {JSON}\r\nContent-Length: 1000000", document),
+            # With a length it would be held until the upstream's is known.
+            ("/json-form", f"Content-Type: {JSON}\r\nTransfer-Encoding: chunked", b"f4240\r\n" + document),
         ):
             with self.subTest(path, head=head):
                 self.assert_aborted_upstream(path, head, start)
@@ -61,7 +62,6 @@ class ClientThatLeavesTests(ProxyTestCase):
     def test_a_bad_body_found_late_aborts_what_the_upstream_has_begun_to_receive(self):
         body, media_type = make_multipart([("file", "f", b"x" * 500000)])
         for path, media_type, data in (
-            ("/json-form", JSON, b'{"a":"' + b"x" * 500000 + b'",}'),
             ("/multipart", media_type, body[:-6]),
             ("/multipart-json", media_type, body[:-6]),
         ):

@@ -193,9 +193,10 @@ class ToolTests(SecuredTestCase):
                         self.assertEqual(response.status_code, status)
 
     def test_curl_gets_an_answer_that_comes_before_its_upload_is_read(self):
-        """Debian's curl reads nothing more behind an answer that ends while it waits for the window of its stream."""
+        """Debian's curl reads nothing more behind an answer that ends while it waits for the window of its stream; nor behind the last byte
+        of one whose length it knows."""
         def script(exchange):
-            exchange.answer(200, b"hi")
+            exchange.answer(200, b"hi", framing="chunked")
             exchange.reader.exactly(5 << 20)
             exchange.received.is_complete = True
 

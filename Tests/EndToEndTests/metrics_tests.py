@@ -249,6 +249,8 @@ class MetricsTests(ProxyTestCase):
                 with Client(self.recast.port) as client:
                     client.request("GET", target)
                     self.assertEqual(client.reader.head()[0].split()[1], "200")
+                    if flag == "UB":
+                        self.assertEqual(client.reader.exactly(3), b"5\r\n")
                     self.assertEqual(client.reader.exactly(5), b"first")
                     if flag == "CD":
                         client.reset()

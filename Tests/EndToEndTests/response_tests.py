@@ -192,7 +192,7 @@ class ConvertedResponseTests(ProxyTestCase):
         """What no status is for (docs/rules.md F30): LinkedIn's 999, and those of vendors."""
         for status in (600, 999):
             self.upstream.script = answering(status=status)
-            response = self.client().exchange("GET", "/form")
+            response = self.send("GET", "/form")
             self.assertEqual((response.status, response.body, response.fields.get("content-type")), (status, TEXT, JSON))
 
     def test_a_response_without_a_type_passes(self):

@@ -26,6 +26,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     @safe @exclusivity(unchecked) private var lines = OutputBuffer()
     @safe @exclusivity(unchecked) private var status = 0
     @safe @exclusivity(unchecked) private var hasContent = false
+    /// Whether the client isn't told how much content the response has.
+    private var hasUnknownLength = false
 
     @safe @exclusivity(unchecked) private(set) var contentLimit = Int.max
     @safe @exclusivity(unchecked) var arrived = 0
@@ -238,6 +240,12 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) {
         status = response.status ?? head.status
+        hasUnknownLength =
+            switch response.length {
+            case .asReceived: head.first(.contentLength) == nil
+            case .unknown: true
+            case .known, .none: false
+            }
         // Trailers may follow content of no bytes, too.
         hasContent =
             !response.length.isEmpty || response.length == .known(0) && exchange?.passesResponseTrailers == true
@@ -306,10 +314,11 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     }
 
     /// Whether END_STREAM, should the response be whole now, waits for the rest of a request that its upstream goes on to take
-    /// (docs/rules.md F13). curl 7.88 sends no more behind it, nor reads, where it waits for the stream's window. A client that didn't
-    /// say how much it sends may send until it has read to the end, as those of calls do.
+    /// (docs/rules.md F13). curl 7.88 sends no more behind it, nor reads, where it waits for the stream's window; nor behind the last
+    /// byte of a response whose length it knows, which therefore ends at once. A client that didn't say how much it sends may send until
+    /// it has read to the end, as those of calls do.
     private var holdsEnd: Bool {
-        !stream.isContentComplete && (stream.contentLeft ?? 0) > 0 && exchange?.isCall != true
+        hasUnknownLength && !stream.isContentComplete && (stream.contentLeft ?? 0) > 0 && exchange?.isCall != true
     }
 
     private func expectEnd() {
