@@ -68,8 +68,12 @@ import Transcoding
         try withRig([route], unix: true) { rig in
             rig.upstreamIsPaused = true
             let value = String(repeating: "v", count: 2_000_000)
-            let client = try rig.connect(
-                sending: streams ? post("/", jsonType, #"{"a":"\#(value)"}"#) : post("/", formType, "a=\(value)"))
+            let document = #"{"a":"\#(value)"}"#
+            // With a length it would be held until the upstream's is known.
+            let chunked =
+                "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "\(String(document.utf8.count, radix: 16))\r\n\(document)\r\n0\r\n\r\n"
+            let client = try rig.connect(sending: streams ? chunked : post("/", formType, "a=\(value)"))
             let upstream = try rig.upstream()
             rig.settle()
             #expect(!client.has())
