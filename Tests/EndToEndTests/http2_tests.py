@@ -452,12 +452,13 @@ class ExchangeTests(HTTP2TestCase):
     def test_the_end_of_an_early_answer_waits_for_the_upload_that_goes_on(self):
         """All but the end of it comes at once, where its length isn't known. curl 7.88 hangs where it comes with the window of its stream
         closed."""
-        bodies = {"/plain": b"hi", "/plain/empty": b""}
+        bodies, has_all = {"/plain": b"hi", "/plain/empty": b""}, threading.Event()
 
         def script(exchange):
             exchange.reader.exactly(1000)
             exchange.answer(200, bodies[exchange.received.target], framing="chunked")
             exchange.reader.exactly(99_000)
+            has_all.set()
 
         self.upstream.script = script
         with self.http2() as client:
@@ -472,6 +473,8 @@ class ExchangeTests(HTTP2TestCase):
                     client.content(stream, b"y" * 99_000)
                     client.until(lambda: record.is_over)  # noqa: B023
                     self.assertEqual((record.status, bytes(record.body), record.ended), (200, body, True))
+                    self.assertTrue(has_all.wait(DEADLINE))
+                    has_all.clear()
 
     def test_the_end_of_an_early_answer_waits_for_no_upload_that_stops_or_has_no_length(self):
         leave = threading.Event()
