@@ -66,7 +66,7 @@ struct ChunkedBodyTests {
         ("+5\r\n", "http_bad_chunk_size"), ("0x5\r\n", "http_bad_chunk_size"), ("5_0\r\n", "http_bad_chunk_size"),
         (";x\r\n", "http_bad_chunk_size"), ("5,a\r\n", "http_bad_chunk_size"), ("\u{B2}\r\n", "http_bad_chunk_size"),
         ("00000000000000005\r\n", "http_bad_chunk_size"), ("10000000000000005\r\n", "http_bad_chunk_size"),
-        ("ffffffffffffffff\r\n", "http_body_too_large"), ("8000000000000000\r\n", "http_body_too_large"),
+        ("ffffffffffffffff\r\n", "http_chunk_too_large"), ("8000000000000000\r\n", "http_chunk_too_large"),
         ("5 5\r\n", "http_bad_chunk_extension"), ("5;\r\n", "http_bad_chunk_extension"),
         ("5;;a\r\n", "http_bad_chunk_extension"), ("5;=a\r\n", "http_bad_chunk_extension"),
         ("5;a=\r\n", "http_bad_chunk_extension"), ("5; \r\n", "http_bad_chunk_extension"),

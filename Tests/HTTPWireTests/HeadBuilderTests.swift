@@ -352,7 +352,7 @@ struct HeadBuilderTests {
         let reason = head.reason.lossyString()
         let code = head.status
         #expect(reason == "Not Found" && code == 404)
-        for status in [99, 600] {
+        for status in [99, 1000] {
             #expect(throws: WireError.self) { try builder.beginResponse(status: status, into: &head) }
         }
         #expect(throws: WireError.self) {
