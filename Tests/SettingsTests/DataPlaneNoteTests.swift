@@ -43,7 +43,9 @@ struct DataPlaneNoteTests {
     func places() throws {
         let upstreams = "upstreams: { app: 127.0.0.1:3000 }"
         #expect(
-            try notes("request: forward", "defaults: { retry: { attempts: 3 } }").map(\.code) == ["data_plane_owns"])
+            try notes("request: form -> json", "defaults: { retry: { attempts: 3 } }").map(\.code) == [
+                "data_plane_owns"
+            ])
         #expect(try notes("upstream: app", upstreams).map(\.code) == ["data_plane_owns"])
         #expect(
             try notes("upstream: app\n    real_ip: true", upstreams, listen: "127.0.0.1:8080, \(Self.processor)")
