@@ -116,6 +116,8 @@ public final class ClientSession: HTTP2Session {
     }
 
     private func misread(_ error: WireError, on stream: HTTP2Stream) {
+        // What came in front of trailers that can't be taken is part of a response that has begun.
+        stream.deliverGathered()
         let handler = stream.handler
         stream.handler = nil
         stream.reset(.protocolError)

@@ -9,6 +9,8 @@ final class Caller: ClientSessionOwner, HTTP2StreamHandler {
     var session: ClientSession!
     var events: [String] = []
     var content: [Int32: [UInt8]] = [:]
+    /// What content there was when a stream was misread.
+    var contentAtFault: [UInt8]?
     /// Whether streams are paused at their first content.
     var pauses = false
 
@@ -28,6 +30,8 @@ final class Caller: ClientSessionOwner, HTTP2StreamHandler {
     }
 
     func misread(_ error: WireError, on stream: HTTP2Stream) {
+        // A response that the fault overtook would go without what came in front of it.
+        contentAtFault = content[stream.id]
         events.append("\(stream.id) misread \(error.code) \(error.status)")
     }
 
@@ -297,6 +301,27 @@ struct ClientSessionTests {
             rest.headers(other.id, [(":status", "200")], ends: true)
             #expect(caller.read(rest.bytes))
             #expect(caller.events.suffix(3) == ["3 200 true ", "3 ended ", "3 closed 0"], "\(name)")
+        }
+    }
+
+    @Test("Content that came in front of trailers that can't be taken is told before them, however it was cut")
+    func contentBeforeBadTrailers() {
+        for name in ["X T", "Capital", ":status", "a\u{7f}"] {
+            for size in [Int.max, 1, 5] {
+                let caller = Caller()
+                _ = caller.request()
+                _ = caller.bytes()
+                let frames = server {
+                    $0.headers(1, [(":status", "200")])
+                    $0.data(1, Array("hello".utf8))
+                    $0.headers(1, [(name, "1")], ends: true)
+                }
+                #expect(caller.read(frames, by: size))
+                #expect(caller.content[1] == Array("hello".utf8), "\(name) by \(size)")
+                _ = caller.bytes()
+                #expect(caller.contentAtFault ?? Array("hello".utf8) == Array("hello".utf8), "\(name) by \(size)")
+                #expect(caller.events.count { $0.contains("misread") || $0.contains("malformed") } == 1, "\(caller.events)")
+            }
         }
     }
 
