@@ -55,6 +55,17 @@ struct SettingsNotes {
             + settings.routes.indices.flatMap(conversionNotes)
     }
 
+    /// Of a route: `which` names what of it behind its name, and `position` where in it that stands.
+    func note(
+        _ severity: SettingsNote.Severity, _ code: String, _ index: Int, of which: String = "", _ message: String,
+        _ hint: String, at position: SettingsNode.Position? = nil
+    ) -> SettingsNote {
+        let (name, position) = (settings.routes[index].name, position ?? routes[index])
+        return SettingsNote(
+            severity: severity, code: code, line: position.line, column: position.column,
+            subject: "route \(name)\(which)", message: message, hint: hint, route: name)
+    }
+
     private var adminNotes: [SettingsNote] {
         guard let note = settings.admin.note else { return [] }
         let text = note.hasPrefix("admin: ") ? String(note.dropFirst(7)) : note

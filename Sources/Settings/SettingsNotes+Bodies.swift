@@ -11,16 +11,6 @@ extension SettingsNotes {
         }
     }
 
-    private func note(
-        _ severity: SettingsNote.Severity, _ code: String, _ index: Int, of which: String = "", _ message: String,
-        _ hint: String
-    ) -> SettingsNote {
-        let name = settings.routes[index].name
-        return SettingsNote(
-            severity: severity, code: code, line: routes[index].line, column: routes[index].column,
-            subject: "route \(name)\(which)", message: message, hint: hint, route: name)
-    }
-
     // MARK: Types
 
     /// A route whose `match` lets types in that its own conversion doesn't read.

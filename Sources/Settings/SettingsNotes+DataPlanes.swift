@@ -25,15 +25,6 @@ extension SettingsNotes {
         (key: "half_close", owner: "its connection manager"), (key: "upgrade", owner: "its upgrade_configs"),
     ]
 
-    private func note(
-        _ severity: SettingsNote.Severity, _ code: String, _ index: Int, _ message: String, _ hint: String
-    ) -> SettingsNote {
-        let name = settings.routes[index].name
-        return SettingsNote(
-            severity: severity, code: code, line: routes[index].line, column: routes[index].column,
-            subject: "route \(name)", message: message, hint: hint, route: name)
-    }
-
     /// What the settings say of the route, or of all, and no standard does.
     private func written(_ index: Int) -> [EffectiveValue] {
         guard index < effectiveOfRoutes.count else { return [] }

@@ -10,13 +10,6 @@ extension SettingsNotes {
         }
     }
 
-    private func note(_ index: Int, _ code: String, _ message: String, _ hint: String) -> SettingsNote {
-        let name = settings.routes[index].name
-        return SettingsNote(
-            severity: .warning, code: code, line: routes[index].line, column: routes[index].column,
-            subject: "route \(name)", message: message, hint: hint, route: name)
-    }
-
     private func upgradeNotes(_ index: Int) -> [SettingsNote] {
         let route = settings.routes[index]
         guard let upstream = route.upstream, settings.upstreams[upstream].version == .http2,
@@ -24,7 +17,7 @@ extension SettingsNotes {
         else { return [] }
         return [
             note(
-                index, "upgrade_in_http2",
+                .warning, "upgrade_in_http2", index,
                 "its upstream \(settings.upstreams[upstream].name) is spoken to by HTTP/2, which has no upgrade",
                 "websockets want an upstream with http: 1.1")
         ]
@@ -35,7 +28,7 @@ extension SettingsNotes {
         guard route.options.forwarding.addresses == .outer, !OuterAddresses.canReturn(route) else { return [] }
         return [
             note(
-                index, "addresses_one_way",
+                .warning, "addresses_one_way", index,
                 "\"addresses: outer\" can't undo its rewrite, which doesn't say of which path it was made",
                 "take each variable and star of the path once, with a text between two: a star without a name can't be taken"
             )
@@ -52,12 +45,12 @@ extension SettingsNotes {
         if path.contains("/:") {
             notes.append(
                 note(
-                    index, "path_colon", "in the path \(path) a colon is a character like any other",
+                    .warning, "path_colon", index, "in the path \(path) a colon is a character like any other",
                     "a variable is {name}"))
         } else if Self.isLikeExpression(path: path) {
             notes.append(
                 note(
-                    index, "path_like_expression",
+                    .warning, "path_like_expression", index,
                     "the path \(path) is no regular expression: its characters stand for themselves",
                     "{name} or * is any segment, a * at the end any rest"))
         }
@@ -67,12 +60,13 @@ extension SettingsNotes {
         if rewritten.contains("/:") {
             notes.append(
                 note(
-                    index, "path_colon", "in the rewritten path \(rewritten) a colon is a character like any other",
+                    .warning, "path_colon", index,
+                    "in the rewritten path \(rewritten) a colon is a character like any other",
                     hint))
         } else if rewritten.contains("*") || Self.isLikeExpression(path: rewritten) {
             notes.append(
                 note(
-                    index, "path_like_expression",
+                    .warning, "path_like_expression", index,
                     "the upstream gets the rewritten path \(rewritten) as it stands: nothing takes the place of a star or a group",
                     hint))
         }
@@ -88,7 +82,7 @@ extension SettingsNotes {
         settings.routes[index].match.headers.compactMap { condition in
             guard condition.values.contains(where: Self.isLikePattern) else { return nil }
             return note(
-                index, "header_like_expression",
+                .warning, "header_like_expression", index,
                 "a value of the header \(condition.name) in its \"match\" is no pattern: it is compared as it stands, with ^, $ and *",
                 "write each value that is meant; several are a list")
         }
@@ -131,7 +125,7 @@ extension SettingsNotes {
         return found.compactMap { what, texts, digits in
             guard texts.contains(where: { Self.hasForeignVariable($0, digits: digits) }) else { return nil }
             return note(
-                index, "dollar_literal", "the $ in \(what) is a character like any other",
+                .warning, "dollar_literal", index, "the $ in \(what) is a character like any other",
                 "a value is taken with ${path.NAME} and so on")
         }
     }

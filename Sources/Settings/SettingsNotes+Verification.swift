@@ -22,15 +22,6 @@ extension SettingsNotes {
         }
     }
 
-    private func note(
-        _ index: Int, _ code: String, _ message: String, _ hint: String, at position: SettingsNode.Position? = nil
-    ) -> SettingsNote {
-        let (route, position) = (settings.routes[index], position ?? routes[index])
-        return SettingsNote(
-            severity: .warning, code: code, line: position.line, column: position.column,
-            subject: "route \(route.name)", message: message, hint: hint, route: route.name)
-    }
-
     // MARK: Secrets
 
     /// Bytes below which a secret is short, as the key of an HMAC and as a token: 16.
@@ -49,7 +40,7 @@ extension SettingsNotes {
         return shortest.map { secret in
             let way = secret.isSigned ? "from one signed request" : "by trying one after the other"
             return note(
-                index, "secret_short",
+                .warning, "secret_short", index,
                 "\(secret.what) of \(counted(secret.bytes, "byte")) can be guessed \(way)",
                 "have one made of \(Self.shortSecret) bytes or more", at: secret.position)
         }
@@ -66,7 +57,7 @@ extension SettingsNotes {
         guard replay.time / 1_000_000 < UInt64(holds) else { return [] }
         return [
             note(
-                index, "replay_short",
+                .warning, "replay_short", index,
                 "a request is remembered for a shorter time than its signature holds, and can be sent again behind that",
                 "write replay: \((holds + 999) / 1000)s or more")
         ]
@@ -81,7 +72,7 @@ extension SettingsNotes {
         if challenge.hasToken, verification.challengeToken == nil, !verification.forwardsChallenges {
             notes.append(
                 note(
-                    index, "challenge_token_missing",
+                    .warning, "challenge_token_missing", index,
                     "\(verification.sender)'s challenges are answered if they have the \"verify_token\", and there is none: "
                         + "each is refused",
                     "write verify_token: … beside secret, or challenge: forward beside verify"))
@@ -92,7 +83,7 @@ extension SettingsNotes {
                 ? "takes bodies of some types alone" : "doesn't take \(method)"
             notes.append(
                 note(
-                    index, "challenge_unreachable",
+                    .warning, "challenge_unreachable", index,
                     "\(verification.sender)'s challenges come by \(method) without a body, and the route \(condition)",
                     "add \(method) to its methods, or a route that takes it"))
         }
@@ -120,7 +111,7 @@ extension SettingsNotes {
         guard route.verification != nil || route.authorization != nil, let listener = open.first else { return [] }
         return [
             note(
-                index, "verified_in_the_clear",
+                .warning, "verified_in_the_clear", index,
                 "\(route.authorization == nil ? "what it verifies" : "credentials") can be read and recorded on the way to "
                     + "\(listener), which has no TLS",
                 "give the listener tls, or listen on 127.0.0.1 behind what ends TLS")

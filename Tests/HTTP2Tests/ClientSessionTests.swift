@@ -320,7 +320,8 @@ struct ClientSessionTests {
                 #expect(caller.content[1] == Array("hello".utf8), "\(name) by \(size)")
                 _ = caller.bytes()
                 #expect(caller.contentAtFault ?? Array("hello".utf8) == Array("hello".utf8), "\(name) by \(size)")
-                #expect(caller.events.count { $0.contains("misread") || $0.contains("malformed") } == 1, "\(caller.events)")
+                #expect(
+                    caller.events.count { $0.contains("misread") || $0.contains("malformed") } == 1, "\(caller.events)")
             }
         }
     }
