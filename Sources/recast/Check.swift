@@ -9,7 +9,8 @@ struct Check: ParsableCommand {
         abstract: "Read a settings file, run its examples and report every mistake with its line and column.",
         discussion: """
             For each route that converts it says what the output can't carry or can't tell apart, and the setting that \
-            mends it; of upstreams, which none uses or are this proxy itself. These notes are no mistakes.
+            mends it; of upstreams, which none uses or are this proxy itself. These notes are no mistakes, but warnings are \
+            with --strict.
             """)
 
     @Argument(help: "The settings file; - is standard input.", completion: .file())
@@ -17,6 +18,9 @@ struct Check: ParsableCommand {
 
     @Flag(help: "Leave the notes out.")
     var quiet = false
+
+    @Flag(help: "Fail where there is a warning, as where there is a mistake.")
+    var strict = false
 
     @Flag(help: "Print what is found as one JSON object.")
     var json = false
@@ -34,13 +38,16 @@ struct Check: ParsableCommand {
             throw CommandFault(CommandFault.data)
         }
         let notes = quiet ? [] : loaded.notes
+        let warnings = strict ? loaded.notes.count { $0.severity == .warning } : 0
         let examples = loaded.examplesOfRoutes.joined().count(where: \.isKnown)
         if json {
             let counts = [
                 ("routes", number(loaded.settings.routes.count)), ("examples", number(examples)),
                 ("unchecked_lines", Literal.array(loaded.unresolvedLines.map(number))),
             ]
-            return try report(notes.map(finding), ok: true, counts)
+            try report(notes.map(finding), ok: warnings == 0, warnings == 0 ? counts : [])
+            guard warnings == 0 else { throw CommandFault(CommandFault.data) }
+            return
         }
         var lines = notes.map { note in
             note.severity == .warning ? "warning: \(note) (line \(note.line))" : "\(note)"
@@ -49,6 +56,12 @@ struct Check: ParsableCommand {
             let numbers = loaded.unresolvedLines.map(String.init).joined(separator: ", ")
             lines.append(
                 "not checked, because the values are not here: what ${env:…} and ${file:…} give in line \(numbers)")
+        }
+        guard warnings == 0 else {
+            try StandardStreams.write(lines: lines)
+            throw CommandFault(
+                CommandFault.data,
+                "\(SettingsPath.shown(file)): \(counted(warnings, "warning")), which --strict refuses")
         }
         let routes = counted(loaded.settings.routes.count, "route")
         lines.append(

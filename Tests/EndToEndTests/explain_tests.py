@@ -81,6 +81,24 @@ class ExplainTests(unittest.TestCase):
         result = self.recast("check", "--quiet", self.file)
         self.assertEqual((result.returncode, result.output), (0, f"{self.file}: fine, 7 routes, 2 examples\n"))
 
+    def test_strict_refuses_a_file_with_warnings_alone(self):
+        """docs/operations.md: notes are no warnings, and --quiet hides a warning without excusing it."""
+        self.assertEqual(self.recast("check", "--strict", self.file).returncode, 0)
+        warned = os.path.join(self.folder, "warned.yaml")
+        with open(self.file, encoding="utf-8") as source, open(warned, "w", encoding="utf-8") as file:
+            file.write(source.read().replace("match: /any", "match: '/any/:id'"))
+        self.assertEqual(self.recast("check", warned).returncode, 0)
+        refusal = f"{warned}: 1 warning, which --strict refuses\n"
+        for options in ([], ["--quiet"]):
+            result = self.recast("check", "--strict", *options, warned)
+            self.assertEqual((result.returncode, result.errors), (65, refusal), options)
+            self.assertEqual("warning: route any: " in result.output, not options)
+            self.assertNotIn(": fine", result.output)
+        result = self.recast("check", "--strict", "--json", warned)
+        told = json.loads(result.output)
+        self.assertEqual((result.returncode, result.errors, told["ok"], "routes" in told), (65, "", False, False))
+        self.assertIn("path_colon", [finding["code"] for finding in told["findings"] if finding["severity"] == "warning"])
+
     def test_an_example_that_fails_makes_check_fail_and_shows_both(self):
         result = self.recast("check", self.failing)
         self.assertEqual((result.returncode, result.output), (65, ""))
