@@ -649,17 +649,20 @@ struct ServerSessionTests {
     }
 
     @Test(
-        "Eight CONTINUATION frames may be behind a head; more end the connection, which is told why",
-        arguments: [7, 8, 9, 10])
-    func continuations(count: Int) {
+        "Eight CONTINUATION frames may be behind each head, however they are cut; more end the connection, which is told why",
+        arguments: [7, 8, 9, 10], [1, 2, 5, 8, 13, .max])
+    func continuations(count: Int, size: Int) {
         let recorder = Recorder()
         var client = ClientBytes()
-        let start = client.bytes.count
-        client.request(1, ends: true)
-        // No END_HEADERS.
-        client.bytes[start + 4] &= ~4
-        for number in 1...count { client.frame(9, number == count ? 4 : 0, 1, []) }
-        let isTaken = recorder.read(client)
+        for stream: Int32 in [1, 3] {
+            let start = client.bytes.count
+            client.request(stream, ends: true)
+            // No END_HEADERS.
+            client.bytes[start + 4] &= ~4
+            for number in 1...count { client.frame(9, number == count ? 4 : 0, stream, []) }
+        }
+        let isTaken = recorder.read(client, by: size)
+        #expect(recorder.events.count == (count <= 8 ? 2 : 0))
         let reasons = recorder.sent().filter { $0.type == 7 }.map(\.number)
         #expect(isTaken == (count <= 8))
         #expect(recorder.session.failure?.kind == (count <= 8 ? nil : .excess))
