@@ -5,7 +5,7 @@ import urllib.parse
 
 import requests
 
-from harness import FORM, JSON, ProxyTestCase, make_multipart
+from harness import DEADLINE, FORM, JSON, ProxyTestCase, make_multipart
 
 PAIRS = [f"{source} -> {target}" for source in ("form", "json", "multipart") for target in ("form", "json", "multipart")]
 
@@ -37,7 +37,7 @@ class ConversionTests(ProxyTestCase):
 
     def test_form_becomes_json(self):
         response = requests.post(self.url("/form-json"), data="a=1&b[c]=x+y&d[]=p&d[]=q&e=%C3%A9",
-                                 headers={"Content-Type": FORM}, timeout=30)
+                                 headers={"Content-Type": FORM}, timeout=DEADLINE)
         self.assertEqual((response.status_code, response.text), (200, "ok"))
         received = self.upstream.one()
         self.assertEqual(received.json, {"a": "1", "b": {"c": "x y"}, "d": ["p", "q"], "e": "é"})
@@ -56,7 +56,7 @@ class ConversionTests(ProxyTestCase):
 
     def test_json_becomes_a_form_with_indexed_arrays(self):
         document = {"items": [{"sku": "A", "qty": 2}, {"sku": "B & C", "qty": 1}], "gift": True, "tags": ["x", "ü"]}
-        response = requests.post(self.url("/json-form"), json=document, timeout=30)
+        response = requests.post(self.url("/json-form"), json=document, timeout=DEADLINE)
         self.assertEqual(response.status_code, 200)
         received = self.upstream.one()
         self.assertEqual(received.media_type, FORM)
@@ -69,7 +69,7 @@ class ConversionTests(ProxyTestCase):
         self.assertEqual(self.upstream.one().body, b"a=12345678901234567890&b=1.10&c=-0&d=1E5")
 
     def test_json_becomes_multipart(self):
-        self.assertEqual(requests.post(self.url("/json-multipart"), json={"a": "1", "b": {"c": "x\r\ny"}}, timeout=30).status_code, 200)
+        self.assertEqual(requests.post(self.url("/json-multipart"), json={"a": "1", "b": {"c": "x\r\ny"}}, timeout=DEADLINE).status_code, 200)
         received = self.upstream.one()
         self.assertEqual(received.media_type, "multipart/form-data")
         self.assertEqual([(name, filename, content) for name, filename, _, content in received.parts],
@@ -77,7 +77,7 @@ class ConversionTests(ProxyTestCase):
 
     def test_multipart_becomes_json_with_files_in_base64(self):
         content = bytes(range(256)) * 5
-        response = requests.post(self.url("/multipart-json"), data={"title": "T"}, files={"file": ("x.bin", content)}, timeout=30)
+        response = requests.post(self.url("/multipart-json"), data={"title": "T"}, files={"file": ("x.bin", content)}, timeout=DEADLINE)
         self.assertEqual(response.status_code, 200)
         received = self.upstream.one()
         self.assertEqual(received.json, {"title": "T", "file": base64.b64encode(content).decode()})
@@ -101,7 +101,7 @@ class ConversionTests(ProxyTestCase):
     def test_a_json_string_declared_a_file_becomes_a_file(self):
         content = bytes(range(256))
         document = {"album": "7", "photo": base64.b64encode(content).decode()}
-        self.assertEqual(requests.post(self.url("/photo"), json=document, timeout=30).status_code, 200)
+        self.assertEqual(requests.post(self.url("/photo"), json=document, timeout=DEADLINE).status_code, 200)
         parts = {name: (filename, fields.get("content-type"), data) for name, filename, fields, data in self.upstream.one().parts}
         self.assertEqual(parts["photo"], ("p.jpg", "image/jpeg", content))
         self.assertEqual(parts["album"][2], b"7")
@@ -215,7 +215,7 @@ class RefusalTests(ProxyTestCase):
         client.send(b"401\r\n" + b"x" * 1025 + b"\r\n0\r\n\r\n")
         self.assert_problem(client.response(), 413)
         for received in list(self.upstream.requests):
-            self.assertTrue(received.ended.wait(30))
+            self.assertTrue(received.ended.wait(DEADLINE))
             self.assertFalse(received.is_complete)
 
     def test_fields_at_their_limit_pass_and_one_more_is_a_413(self):

@@ -9,7 +9,7 @@ import unittest
 
 from admin import Admin
 from envoy import Envoy, validate
-from harness import FORM, JSON, ROOT, Recast, Upstream, free_port, make_multipart, standard_base64
+from harness import DEADLINE, FORM, JSON, ROOT, Recast, Upstream, free_port, make_multipart, standard_base64
 from raw_client import Client
 
 CONFIG = os.path.join(ROOT, "config", "envoy")
@@ -226,7 +226,7 @@ class FullDuplexTests(ModeTests, EnvoyTestCase):
         response = self.send("POST", "/to-parts", begin + b"x" * (4 * MIB), "multipart/form-data; boundary=x")
         self.assertGreaterEqual(response.status, 400)
         for received in list(self.upstream.requests):
-            self.assertTrue(received.ended.wait(30))
+            self.assertTrue(received.ended.wait(DEADLINE))
             self.assertFalse(received.is_complete)
 
 

@@ -41,7 +41,7 @@ class ClientThatLeavesTests(ProxyTestCase):
         client.send(start)
         received = self.upstream.wait_for(1)[0]
         client.reset()
-        self.assertTrue(received.ended.wait(30), "the upstream isn't told that the client has left")
+        self.assertTrue(received.ended.wait(DEADLINE), "the upstream isn't told that the client has left")
         self.assertFalse(received.is_complete)
 
     def test_a_large_body_that_was_cut_is_seen_as_cut_by_the_upstream(self):
@@ -94,7 +94,7 @@ class ClientThatLeavesTests(ProxyTestCase):
         client.request("GET", "/plain")
         self.upstream.wait_for(1)
         client.reset()
-        self.assertTrue(gone.wait(30))
+        self.assertTrue(gone.wait(DEADLINE))
 
 
 class UpstreamThatFailsTests(ProxyTestCase):
@@ -128,7 +128,7 @@ class UpstreamThatFailsTests(ProxyTestCase):
 
         self.upstream.script = script
         self.assert_problem(self.send("GET", "/hasty/x"), 504)
-        self.assertTrue(ended.wait(30))
+        self.assertTrue(ended.wait(DEADLINE))
 
     def test_an_upstream_that_closes_or_answers_nonsense_is_a_502(self):
         for name, text in {
@@ -272,6 +272,6 @@ class IdleUpstreamTests(ProxyTestCase):
 
         self.upstream.script = script
         self.assertEqual(self.send("GET", "/first").status, 200)
-        self.assertTrue(closed.wait(30))
+        self.assertTrue(closed.wait(DEADLINE))
         for _ in range(5):
             self.assertEqual(self.send("POST", "/next", b"x").status, 200)

@@ -2,7 +2,7 @@
 
 import requests
 
-from harness import FORM, Client, ProxyTestCase, free_port
+from harness import DEADLINE, FORM, Client, ProxyTestCase, free_port
 
 
 class FieldTests(ProxyTestCase):
@@ -81,7 +81,7 @@ class FieldTests(ProxyTestCase):
     def test_a_session_of_requests_is_served(self):
         with requests.Session() as session:
             for number in range(10):
-                self.assertEqual(session.post(self.url("/form-json"), data={"n": number}, timeout=30).text, "ok")
+                self.assertEqual(session.post(self.url("/form-json"), data={"n": number}, timeout=DEADLINE).text, "ok")
         seen = self.upstream.wait_for(10)
         self.assertEqual([received.json["n"] for received in seen], [str(number) for number in range(10)])
 
@@ -148,7 +148,7 @@ class AddressTests(ProxyTestCase):
                 exchange.answer(status=302, fields=("Location: /login", "Set-Cookie: a=1; Path=/"))
 
         self.upstream.script = script
-        response = requests.get(f"http://127.0.0.1:{self.recast.port}/shop/x", timeout=10)
+        response = requests.get(f"http://127.0.0.1:{self.recast.port}/shop/x", timeout=DEADLINE)
         self.assertEqual((response.status_code, response.text), (200, "a=1"))
         self.assertEqual(response.url, f"http://127.0.0.1:{self.recast.port}/shop/login")
 

@@ -4,7 +4,7 @@ import glob
 import json
 import os
 
-from harness import FORM, JSON, ROOT, Client, Closed, ProxyTestCase
+from harness import DEADLINE, FORM, JSON, ROOT, Client, Closed, ProxyTestCase
 
 
 class FramingTests(ProxyTestCase):
@@ -236,5 +236,5 @@ class HostileRequestTests(ProxyTestCase):
                 self.assertTrue(client.is_closed())
                 self.assertNotIn("/hidden", [received.target for received in self.upstream.requests])
                 for received in list(self.upstream.requests):
-                    self.assertTrue(received.ended.wait(30))
+                    self.assertTrue(received.ended.wait(DEADLINE))
                     self.assertFalse(received.is_complete)

@@ -261,7 +261,7 @@ class ResetTests(AttackTestCase):
     def test_too_many_streams(self):
         self.run_streams(lambda stream: b"", requests=100)
 
-    def paced(self, client, make, seconds=3):
+    def paced(self, client, make, seconds=20):
         """Sends what `make` gives, and waits each time until it has been read: no limit on what waits can stop it. Fails where that
         goes on for so long."""
         deadline = time.monotonic() + seconds

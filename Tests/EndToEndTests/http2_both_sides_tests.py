@@ -86,5 +86,9 @@ class StallTests(OverHTTP2, interruption_tests.StallTests):
     pass
 
 
+class ClientStallTests(OverHTTP2, interruption_tests.ClientStallTests):
+    pass
+
+
 class ConnectionTests(OverHTTP2, interruption_tests.ConnectionTests):
     pass

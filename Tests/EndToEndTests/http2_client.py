@@ -205,8 +205,8 @@ class HTTP2Client:
             elif record.is_over or not self.read():
                 raise Closed(f"stream {stream} ended while {len(view)} bytes were to be sent: {record.status} {record.reset}")
 
-    def fill(self, stream, piece=b"x" * 16_384, most=1 << 30):
-        """Sends content until the window is empty and stays so; returns how many bytes went."""
+    def fill(self, stream, piece=b"x" * 16_384, most=1 << 30, quiet=0.5):
+        """Sends content until the window is empty and stays so for `quiet` seconds; returns how many bytes went."""
         sent = 0
         while sent < most:
             record = self.streams[stream]
@@ -218,7 +218,7 @@ class HTTP2Client:
                 sent += count
             else:
                 self.pause()
-                if min(self.window, self.streams[stream].window) <= 0 and not self.more(0.5):
+                if min(self.window, self.streams[stream].window) <= 0 and not self.more(quiet):
                     break
         return sent
 

@@ -244,7 +244,7 @@ class ClosedBehindTests(HTTP2ServerTestCase):
 class DelayTests(DrainTestCase):
     def test_a_connection_that_is_made_in_the_delay_hears_of_the_end_with_its_first_request(self):
         """A client of gRPC waits for SETTINGS before it sends, and sends nothing where GOAWAY came with them."""
-        recast = self.start(workers=1, settings="drain_delay: 2s\n")
+        recast = self.start(workers=1, settings="drain_delay: 5s\n")
         recast.process.send_signal(signal.SIGTERM)
         wait_until("it drains", lambda: "draining" in recast.error_text())
         with HTTP2Client(recast.port) as client, HTTP2Client(recast.port) as silent:

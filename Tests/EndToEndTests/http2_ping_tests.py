@@ -7,7 +7,7 @@ from harness import FORM, Recast
 from http2_client import ACK, PING, HTTP2Client, HTTP2TestCase, ping, pseudo
 from lifecycle_support import wait_until
 
-SETTINGS = "http2: { ping: 200ms }\ntimeouts: { keep_alive: 1s }\n"
+SETTINGS = "http2: { ping: 1s }\ntimeouts: { keep_alive: 2s }\n"
 
 
 def asked(client):

@@ -1,7 +1,7 @@
 """Requests of HTTP/2 that would be something else once they are written as HTTP/1.1: each is refused, and the upstream gets not a
 single byte (RFC 9113 sections 8.1.1, 8.2 and 8.3; James Kettle's "HTTP/2: The Sequel is Always Worse" and "HTTP/1.1 must die")."""
 
-from harness import FORM
+from harness import DEADLINE, FORM
 from http2_client import DATA, END_HEADERS, END_STREAM, HEADERS, PROTOCOL_ERROR, HTTP2Client, SecuredTestCase, block, frame, literal, octets, pseudo
 from tls_support import certificates
 
@@ -46,7 +46,7 @@ class SmugglingTests(SecuredTestCase):
                     self.assertEqual(client.exchange(path="/next").status, 200)
                     expected = ["/next"]
                 for received in list(self.upstream.requests):
-                    self.assertTrue(received.ended.wait(30))
+                    self.assertTrue(received.ended.wait(DEADLINE))
                 self.assertEqual([received.target for received in self.upstream.requests if received.is_complete], expected)
 
     def accept(self, fields, body, name, check):
@@ -312,7 +312,7 @@ class SmugglingTests(SecuredTestCase):
                 record = client.over(stream)
                 self.assertEqual((record.status, record.reset), (None, PROTOCOL_ERROR))
                 for received in list(self.upstream.requests):
-                    self.assertTrue(received.ended.wait(30))
+                    self.assertTrue(received.ended.wait(DEADLINE))
                     self.assertFalse(received.is_complete)
 
     def test_what_is_put_into_the_table_is_checked_each_time(self):

@@ -10,13 +10,17 @@ from http2_stream_tests import StreamTestCase, repeat
 from lifecycle_support import DrainTestCase, count_lines, descriptors, reload, wait_until
 
 
+# Seconds: earlier than anything would end by itself, whose shortest time is 10 s, and later than a busy machine takes to end it.
+SOON = 8
+
+
 class TimeTests(StreamTestCase):
-    settings = "timeouts: { header: 500ms, keep_alive: 300ms, body_gap: 500ms }\n"
+    settings = "timeouts: { header: 1500ms, keep_alive: 1s, body_gap: 1s }\n"
 
     def ends_by_itself(self, client, code=NO_ERROR):
         started = time.monotonic()
         self.assertEqual(client.rest(), code)
-        self.assertLess(time.monotonic() - started, 3)
+        self.assertLess(time.monotonic() - started, SOON)
 
     def test_an_idle_connection_gets_goaway(self):
         with self.http2() as client:
@@ -28,15 +32,15 @@ class TimeTests(StreamTestCase):
     def test_pings_keep_no_connection(self):
         with self.http2() as client:
             client.exchange()
-            started = time.monotonic()
+            until = time.monotonic() + SOON
             try:
-                while not client.goaways and time.monotonic() - started < 3:
+                while not client.goaways and time.monotonic() < until:
                     client.pause()
                     threading.Event().wait(0.05)
             except (OSError, Closed):  # it may end between two of them
                 pass
+            self.assertLess(time.monotonic(), until)
             client.rest()
-            self.assertLess(time.monotonic() - started, 2)
             self.assertEqual(client.goaways[-1][1], NO_ERROR)
 
     def test_a_connection_without_a_request_ends(self):
@@ -48,7 +52,7 @@ class TimeTests(StreamTestCase):
         for text in (b"P", b"PRI * HTTP/2.0\r\n", PREFACE[:-1]):
             with self.subTest(text), self.http2(hello=False) as client:
                 client.send(text)
-                client.socket.settimeout(4)
+                client.socket.settimeout(SOON)
                 self.assertIn(client.socket.recv(1000)[:12], (b"", b"HTTP/1.1 408"))
 
     def test_a_head_that_never_ends(self):
@@ -67,17 +71,18 @@ class TimeTests(StreamTestCase):
             client.pause()
             client.blind = True
             client.send(first[:-3])
-            self.assertFalse(client.more(0.35), "something came before the head was whole")
+            self.assertFalse(client.more(0.5), "something came before the head was whole")
             began = time.monotonic()
             client.send(first[-3:] + second[:-3])
             client.rest()
-            self.assertGreaterEqual(time.monotonic() - began, 0.45)
+            # Not the second that is left of the first one's.
+            self.assertGreaterEqual(time.monotonic() - began, 1.4)
             self.assertIn((HEADERS, END_HEADERS, 1), client.frames)
 
     def test_a_busy_connection_isn_t_idle(self):
         def script(exchange):
             exchange.read_body()
-            threading.Event().wait(1)
+            threading.Event().wait(2)
             exchange.answer()
 
         self.upstream.script = script
@@ -89,7 +94,7 @@ class TimeTests(StreamTestCase):
         """The time of an idle connection ends with a request, also where the server has something to say in the same moment."""
         def script(exchange):
             exchange.read_body()
-            threading.Event().wait(1.2)
+            threading.Event().wait(2)
             exchange.answer()
 
         self.upstream.script = script
@@ -106,19 +111,19 @@ class TimeTests(StreamTestCase):
                             client.hello()
                         beside(client)
                         stream = client.request()
-                    threading.Event().wait(1)  # nothing more comes from the client meanwhile
+                    threading.Event().wait(1.8)  # nothing more comes from the client meanwhile
                     self.assertEqual(client.response(stream).status, 200)
                     self.assertEqual(client.goaways, [])
 
     def test_a_request_that_comes_as_the_idle_time_ends(self):
         """It is served, or GOAWAY says that it isn't: the client knows whether to send it again (RFC 9113 section 6.8)."""
-        for _ in range(10):
+        for _ in range(5):
             with self.http2() as client:
                 client.exchange()
                 self.recast.process.send_signal(signal.SIGSTOP)
                 try:
                     streams = [client.request() for _ in range(3)]
-                    threading.Event().wait(0.5)
+                    threading.Event().wait(1.2)
                 finally:
                     self.recast.process.send_signal(signal.SIGCONT)
                 for stream in streams:
@@ -242,13 +247,11 @@ class DrainTests(DrainTestCase):
         self.assertEqual([(line["status"], line["flags"]) for line in recast.log_lines(2)], [(503, "GT")] * 2)
 
     def test_a_preface_that_never_ends_holds_up_no_drain(self):
-        recast = self.start(settings="timeouts: { header: 300ms, grace: 6s }\n")
+        recast = self.start(settings=f"timeouts: {{ header: 300ms, grace: {2 * DEADLINE}s }}\n")
         with Client(recast.port) as client:
             client.send(PREFACE[:10])
-            started = time.monotonic()
             recast.process.send_signal(signal.SIGTERM)
             self.assertEqual(recast.process.wait(DEADLINE), 0)
-            self.assertLess(time.monotonic() - started, 4)
 
     def test_a_reload_lets_streams_go_on(self):
         go_on = self.hold()

@@ -573,7 +573,8 @@ class WindowTests(HTTP2ServerTestCase):
 
 class TimeTests(HTTP2ServerTestCase):
     routes = """
-  - { name: slow, match: "/slow*", upstream: app, timeouts: { first_byte: 300ms, gap: 300ms } }
+  - { name: slow, match: "/slow", upstream: app, timeouts: { first_byte: 300ms } }
+  - { name: slow-body, match: "/slow/body", upstream: app, timeouts: { gap: 1s } }
 """ + ROUTES
 
     def trickle(self, server):
@@ -684,10 +685,10 @@ class LifeTests(HTTP2ServerTestCase):
 
     def test_an_idle_connection_is_closed_in_its_time(self):
         server = self.server()
-        self.proxy(server, upstream="idle: 300ms")
+        self.proxy(server, upstream="idle: 2s")
         self.assertEqual(self.send().status, 200)
         connection = server.connections[0]
-        self.assertEqual(self.metric("recast_upstream_connections", state="idle"), 1)
+        self.wait_for_metric(1, "recast_upstream_connections", state="idle")
         self.assertTrue(connection.ended.wait(DEADLINE))
         self.assertEqual(connection.peer_goaway, (0, NO_ERROR))
         self.wait_for_metric(0, "recast_upstream_connections")

@@ -11,7 +11,7 @@ import re
 import subprocess
 import unittest
 
-from harness import JSON, ProxyTestCase, free_port
+from harness import DEADLINE, JSON, ProxyTestCase, free_port
 
 SERVERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "servers")
 NODE = {**os.environ, "NODE_PATH": "/usr/share/nodejs"}
@@ -153,7 +153,7 @@ class Server:
 def run_encoder(script, documents):
     arguments, environment = command(script)
     result = subprocess.run([*arguments, os.path.join(SERVERS, script)], input=json.dumps(documents).encode(), env=environment,
-                            capture_output=True, check=True, timeout=30)
+                            capture_output=True, check=True, timeout=DEADLINE)
     return json.loads(result.stdout)
 
 

@@ -106,12 +106,11 @@ class EarlyAnswerTests(ProxyTestCase):
 class StallTests(ProxyTestCase):
     upstream_receive_buffer = 64 * 1024
     further_upstreams = {"down": f"127.0.0.1:{free_port()}"}
-    settings = "timeouts: { body_gap: 400ms, header: 400ms }\n"
     routes = """
   - { name: down-json, match: /down-json, upstream: down, request: form -> json }
   - { name: renamed, match: /renamed, upstream: app, timeouts: { first_byte: 400ms, gap: 400ms },
       request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } } }
-  - { name: json-form, match: /json-form, upstream: app, request: json -> form }
+  - { name: stops, match: /stops, upstream: app, timeouts: { gap: 1s } }
   - { name: plain, match: "/*", upstream: app, timeouts: { first_byte: 400ms, gap: 400ms } }
 """
 
@@ -135,7 +134,6 @@ class StallTests(ProxyTestCase):
                 with self.subTest(path, size=size):
                     self.upstream.reset()
                     over = self.hold()
-                    # Before the connection, whose time for a head would go by while the pages of it are made.
                     body = PART + bytes(size) + LAST
                     client = self.client()
                     def send(client=client, path=path, body=body):
@@ -150,6 +148,65 @@ class StallTests(ProxyTestCase):
                     received = self.upstream.one()
                     if size > 10_000_000:
                         self.assertFalse(received.is_complete)
+
+    def test_an_upstream_that_stops_in_its_answer_cuts_it(self):
+        for framing in ("Content-Length: 100", "Transfer-Encoding: chunked", "X-Until: close"):
+            with self.subTest(framing):
+                over = threading.Event()
+                self.addCleanup(over.set)
+
+                def script(exchange, framing=framing, over=over):
+                    # At once: a head that came alone, and nothing behind it in time, is a 504.
+                    exchange.send(f"HTTP/1.1 200 OK\r\n{framing}\r\n\r\n5\r\n12345\r\n")
+                    over.wait(DEADLINE)
+                    exchange.close()
+
+                self.upstream.script = script
+                client = self.client()
+                client.request("GET", "/stops")
+                with self.assertRaises(Closed):
+                    client.response()
+
+    def test_a_body_until_close_that_was_reset_is_cut_for_every_client(self):
+        def script(exchange):
+            exchange.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+            exchange.send(bytes(100_000))
+            # The client has its first bytes before the reset, which would overtake them.
+            go_on.wait(DEADLINE)
+            exchange.reset()
+
+        for version in ("1.1", "1.0"):
+            with self.subTest(version):
+                go_on = threading.Event()
+                self.upstream.script = script
+                client = self.client()
+                client.send(f"GET /stops HTTP/{version}\r\nHost: a\r\n\r\n")
+                client.reader.head()
+                client.reader.exactly(1000)
+                go_on.set()
+                if version == "1.1":
+                    self.assertFalse(client.reader.rest().endswith(b"0\r\n\r\n"))
+                else:
+                    with self.assertRaises(ConnectionResetError):
+                        while client.socket.recv(65536):
+                            pass
+
+    def test_a_down_upstream_leaves_the_connection_usable(self):
+        client = self.client()
+        for _ in range(3):
+            client.request("POST", "/down-json", b"a=1", FORM)
+            self.assert_problem(client.response(), 502)
+
+
+class ClientStallTests(ProxyTestCase):
+    # As long as a busy machine may hold up a client that goes on.
+    settings = "timeouts: { body_gap: 1s, header: 1s }\n"
+    routes = """
+  - { name: renamed, match: /renamed, upstream: app, timeouts: { gap: 400ms },
+      request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } } }
+  - { name: json-form, match: /json-form, upstream: app, request: json -> form }
+  - { name: plain, match: "/*", upstream: app, timeouts: { gap: 400ms } }
+"""
 
     def test_a_client_that_stops_in_its_body_gets_a_408_and_the_upstream_no_end(self):
         for path, head, start in (
@@ -183,54 +240,6 @@ class StallTests(ProxyTestCase):
         client.send("POST /json-form HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n")
         self.assert_problem(client.response(), 415)
         self.assertTrue(client.is_closed())
-
-    def test_an_upstream_that_stops_in_its_answer_cuts_it(self):
-        for framing in ("Content-Length: 100", "Transfer-Encoding: chunked", "X-Until: close"):
-            with self.subTest(framing):
-                over = threading.Event()
-                self.addCleanup(over.set)
-
-                def script(exchange, framing=framing, over=over):
-                    # At once: a head that came alone, and nothing behind it in time, is a 504.
-                    exchange.send(f"HTTP/1.1 200 OK\r\n{framing}\r\n\r\n5\r\n12345\r\n")
-                    over.wait(DEADLINE)
-                    exchange.close()
-
-                self.upstream.script = script
-                client = self.client()
-                client.request("GET", "/plain")
-                with self.assertRaises(Closed):
-                    client.response()
-
-    def test_a_body_until_close_that_was_reset_is_cut_for_every_client(self):
-        def script(exchange):
-            exchange.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
-            exchange.send(bytes(100_000))
-            # The client has its first bytes before the reset, which would overtake them.
-            go_on.wait(DEADLINE)
-            exchange.reset()
-
-        for version in ("1.1", "1.0"):
-            with self.subTest(version):
-                go_on = threading.Event()
-                self.upstream.script = script
-                client = self.client()
-                client.send(f"GET /plain HTTP/{version}\r\nHost: a\r\n\r\n")
-                client.reader.head()
-                client.reader.exactly(1000)
-                go_on.set()
-                if version == "1.1":
-                    self.assertFalse(client.reader.rest().endswith(b"0\r\n\r\n"))
-                else:
-                    with self.assertRaises(ConnectionResetError):
-                        while client.socket.recv(65536):
-                            pass
-
-    def test_a_down_upstream_leaves_the_connection_usable(self):
-        client = self.client()
-        for _ in range(3):
-            client.request("POST", "/down-json", b"a=1", FORM)
-            self.assert_problem(client.response(), 502)
 
 
 class ConnectionTests(ProxyTestCase):

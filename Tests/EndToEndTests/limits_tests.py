@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import select
 import socket
 import threading
 import time
@@ -54,7 +55,7 @@ defaults: { limits: { fields: 100000, parts: 100000, tree: 64MiB, field: 64KiB }
 
 class SlowClientTests(ProxyTestCase):
     settings = """
-timeouts: { header: 3s, write: 1s }
+timeouts: { header: 3s, write: 2s }
 defaults: { min_rate: { grace: 1s } }
 """
     routes = """
@@ -91,10 +92,11 @@ defaults: { min_rate: { grace: 1s } }
         before = resident(self.recast.process)
         start = time.monotonic()
         connections = self.open(2000, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 200)
-        # Others are served all the while.
-        probe = time.monotonic()
+        # Others are served all the while, and not when the time of these is over.
         self.assertEqual(self.send("GET", "/").status, 200)
-        self.assertLess(time.monotonic() - probe, 2)
+        poll = select.poll()
+        poll.register(connections[-1], select.POLLIN)
+        self.assertEqual(poll.poll(0), [])
         if time.monotonic() - start < 2.5:
             self.assertLess((resident(self.recast.process) - before) / len(connections), 24 * KIB)
         for connection in connections:
@@ -102,12 +104,13 @@ defaults: { min_rate: { grace: 1s } }
 
     def test_a_head_byte_by_byte_has_the_time_of_one_head(self):
         client = self.client()
-        start = time.monotonic()
+        sent = 0
         done = threading.Event()
 
         def drip():
+            nonlocal sent
             try:
-                for byte in b"GET / HTTP/1.1\r\nHost: a\r\nX-Slow: " + b"y" * 1000:
+                for sent, byte in enumerate(b"GET / HTTP/1.1\r\nHost: a\r\nX-Slow: " + b"y" * 1000):
                     client.send(bytes([byte]))
                     if done.wait(0.25):
                         return
@@ -119,7 +122,8 @@ defaults: { min_rate: { grace: 1s } }
         self.addCleanup(thread.join)
         self.addCleanup(done.set)
         self.assert_problem(client.response(), 408, "^head_timeout$")
-        self.assertLess(time.monotonic() - start, 6)
+        # Of the three seconds' twelve, with a few that were under way; all of them take minutes.
+        self.assertLess(sent, 30)
 
     def test_a_body_that_comes_too_slowly_is_refused_and_never_completed_upstream(self):
         for path in ("/json", "/"):
@@ -163,7 +167,7 @@ defaults: { min_rate: { grace: 1s } }
         client = self.client()
         client.request("GET", "/")
         # Several times the time without progress, and far less in all than the system buffers here and there.
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 8
         while time.monotonic() < deadline:
             self.assertTrue(client.socket.recv(20 * KIB))
             threading.Event().wait(0.1)  # what is tried is a slow client

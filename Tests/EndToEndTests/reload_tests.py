@@ -385,7 +385,7 @@ class SignalTests(ReloadTestCase):
 
     def test_a_stopped_process_times_nobody_out_who_has_sent(self):
         """Fault 69: what came while it stood still is read before timers fire, on more connections than one look tells of."""
-        recast = self.start(settings="timeouts: { header: 4s, body_gap: 4s }\n", workers=1)
+        recast = self.start(settings="timeouts: { header: 8s, body_gap: 8s }\n", workers=1)
         self.upstream.script = repeat_body
         head = "POST /plain HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n"
         clients = [Client(recast.port) for _ in range(300)]
@@ -396,7 +396,7 @@ class SignalTests(ReloadTestCase):
         recast.process.send_signal(signal.SIGSTOP)
         for client in clients:
             client.send("c")
-        time.sleep(5)  # the fault itself: longer than the timeouts
+        time.sleep(9)  # the fault itself: longer than the timeouts
         recast.process.send_signal(signal.SIGCONT)
         late = 0
         for client in clients:

@@ -12,7 +12,7 @@ import unittest
 import zlib
 
 from admin import Admin, admin_port
-from harness import JSON, RECAST, ProxyTestCase, Upstream
+from harness import DEADLINE, JSON, RECAST, ProxyTestCase, Upstream
 from lifecycle_support import reload
 
 HOST = "sns.eu-west-1.amazonaws.com"
@@ -138,7 +138,7 @@ class FetchTests(ProxyTestCase):
     def test_requests_for_one_certificate_wait_for_one_fetch(self):
         url, ready = self.fresh(), threading.Event()
         def script(exchange):
-            ready.wait(30)
+            ready.wait(DEADLINE)
             self.serve(exchange)
         self.sender.script = script
         body = self.message(url)

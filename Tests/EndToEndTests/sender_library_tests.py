@@ -12,7 +12,7 @@ import time
 import unittest
 from urllib.parse import parse_qs
 
-from harness import FORM, JSON, ROOT, ProxyTestCase
+from harness import DEADLINE, FORM, JSON, ROOT, ProxyTestCase
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECRET = "a secret of some length"
@@ -47,7 +47,7 @@ class Libraries:
 
     def stop(self):
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(DEADLINE)
         self.process.stdout.close()
 
 

@@ -237,7 +237,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
     def test_a_probe_prints_what_the_admin_port_says_and_gives_commands(self):
         """What a container without a shell is asked with: kubectl exec POD -- recast probe …"""
-        recast = self.start(settings=f"admin: unix:{tempfile.mkdtemp(prefix='recast-e2e-')}/admin.sock\ndrain_delay: 1s\n")
+        recast = self.start(settings=f"admin: unix:{tempfile.mkdtemp(prefix='recast-e2e-')}/admin.sock\ndrain_delay: 4s\n")
         with open(recast.config) as file:
             admin = re.search(r"^admin: (unix:(.*)/admin\.sock)$", file.read(), re.MULTILINE)
         self.addCleanup(shutil.rmtree, admin[2], ignore_errors=True)

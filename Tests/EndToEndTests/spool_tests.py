@@ -11,7 +11,7 @@ import threading
 import unittest
 import urllib.parse
 
-from harness import FORM, JSON, RECAST, ProxyTestCase, make_multipart, select_nothing
+from harness import DEADLINE, FORM, JSON, RECAST, ProxyTestCase, make_multipart, select_nothing
 from lifecycle_support import wait_until
 
 KIB, MIB = 1024, 1 << 20
@@ -43,11 +43,7 @@ class SpoolFolder(ProxyTestCase):
 
     def assert_no_files(self):
         """Nothing is left of any spool, within the time in which connections end."""
-        for _ in range(500):
-            if not self.descriptors():
-                break
-            select_nothing()
-        self.assertEqual(self.descriptors(), [])
+        wait_until("no file is left", lambda: not self.descriptors())
         self.assertEqual(os.listdir(self.folder), [])
 
 
@@ -203,7 +199,7 @@ class SpoolTests(SpoolFolder):
 
         def script(exchange):
             if exchange.received.target == "/plain":
-                go_on.wait(30)
+                go_on.wait(DEADLINE)
             exchange.read_body()
             exchange.answer()
 
@@ -302,7 +298,7 @@ class HeldTests(SpoolFolder):
         with self.client() as client:
             client.send(f"POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n")
             client.send(body[:MIB])
-            self.assertTrue(go_on.wait(30), "the upstream hears of it before it is whole")
+            self.assertTrue(go_on.wait(DEADLINE), "the upstream hears of it before it is whole")
             client.send(body[MIB:])
             self.assertEqual(client.response().status, 200)
         received = self.upstream.one()
@@ -357,7 +353,7 @@ class HeldTests(SpoolFolder):
 
         def script(exchange):
             if exchange.received.target == "/form":
-                go_on.wait(30)
+                go_on.wait(DEADLINE)
             exchange.read_body()
             exchange.answer()
 

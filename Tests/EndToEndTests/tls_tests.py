@@ -55,7 +55,7 @@ class TLSTestCase(ProxyTestCase):
 
 
 class ClientsTests(TLSTestCase):
-    settings = "timeouts: { handshake: 300ms }\n"
+    settings = "timeouts: { handshake: 2s }\n"
     upstream_tls = "{ca: CA}"
 
     @classmethod

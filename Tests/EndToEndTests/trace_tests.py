@@ -376,7 +376,7 @@ class IgnoredParentTests(TracedTestCase):
 class CollectorTests(TracedTestCase):
     """A collector that doesn't do what it should. Requests are served all the same."""
 
-    tracing = {"queue": 8, "batch": 4, "timeout": "300ms"}
+    tracing = {"queue": 8, "batch": 4, "timeout": "3s"}
 
     def counts(self):
         return {result: self.metric("recast_tracing_spans_total", result=result)
@@ -447,6 +447,8 @@ class CollectorTests(TracedTestCase):
         # 40 spans, of which 8 wait: whatever is on its way is one of them.
         self.assertEqual(self.metric("recast_tracing_queue_spans"), 8)
         self.assertEqual(self.grown()["dropped_queue"], 32)
+        # What hangs is given up in its time, and tried again.
+        self.collector.wait_for_posts(2)
         self.collector.reset()
         self.collector.over.set()
         self.settled()
@@ -489,7 +491,7 @@ class LifeTests(unittest.TestCase):
         self.get(recast)
         began = time.monotonic()
         self.assertEqual(recast.stop(), 0)
-        self.assertLess(time.monotonic() - began, 8)
+        self.assertLess(time.monotonic() - began, DEADLINE / 3)
         self.assertIn("2 spans were not sent", recast.error_text())
 
     def test_full_batches_are_sent_at_once(self):

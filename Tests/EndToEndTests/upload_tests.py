@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 
-from harness import JSON, SANITIZED, ProxyTestCase, standard_base64
+from harness import DEADLINE, JSON, SANITIZED, ProxyTestCase, standard_base64
 
 MIB = 1 << 20
 SIZE = (5 if SANITIZED else 50) * MIB  # of the file
@@ -120,7 +120,7 @@ class UploadTests(ProxyTestCase):
 
         def script(exchange):
             if exchange.received.target != "/probe":
-                go_on.wait(60)
+                go_on.wait(DEADLINE)
             exchange.read_body()
             exchange.answer()
 
@@ -162,4 +162,4 @@ class UploadTests(ProxyTestCase):
         self.assertFalse(sent.is_set(), "64 MiB went somewhere although nobody reads")
         self.assert_memory_bounded()
         self.assertEqual(len(client.reader.exactly(size)), size)
-        self.assertTrue(sent.wait(30))
+        self.assertTrue(sent.wait(DEADLINE))

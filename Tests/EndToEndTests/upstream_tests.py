@@ -256,18 +256,16 @@ class AddressTests(RecastTestCase):
     def test_row_35_all_addresses_are_dead_and_one_returns(self):
         ports = [self.dead_port(), self.dead_port()]
         proxy = self.recast(f"{{ address: [127.0.0.1:{ports[0]}, 127.0.0.1:{ports[1]}] }}")
-        while self.get(proxy).status == 502:
+        # The first one that isn't tried: none of them may be tried again soon.
+        while (response := self.get(proxy)).status == 502:
             pass
-        start = time.monotonic()
-        response = self.get(proxy)
         self.assertEqual((response.status, response.json["code"]), (503, "upstream_unavailable"))
         self.assertEqual(response.fields.get("retry-after"), "1")
-        self.assertLess(time.monotonic() - start, 1)
         server = LoopbackServer("127.0.0.1", ports[1])
         self.addCleanup(server.end)
         start = time.monotonic()
         self.wait_for("it serves again", lambda: self.get(proxy).status == 200)
-        self.assertLess(time.monotonic() - start, 5)
+        self.assertLess(time.monotonic() - start, DEADLINE / 4)
 
     def test_row_40_no_descriptor_left_is_503_and_passes(self):
         server = LoopbackServer("127.0.0.1")
