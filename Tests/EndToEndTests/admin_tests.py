@@ -356,7 +356,7 @@ class AdminTests(ProxyTestCase):
             for client in held:
                 client.socket.close()
         self.assertEqual(self.admin.metrics().sum("recast_admin_connections_refused_total", port="admin"), before + 1)
-        self.assertIn("the admin port has 64 connections with requests: closed one more", self.recast.error_text())
+        self.recast.says("the admin port has 64 connections with requests: closed one more")
 
 
 class DoorTests(unittest.TestCase):
@@ -368,6 +368,7 @@ class DoorTests(unittest.TestCase):
         recast = Recast("  - { name: all, match: \"/*\", upstream: app }\n", {"app": f"127.0.0.1:{upstream.port}"},
                         settings=settings, **options)
         self.addCleanup(recast.remove)
+        self.addCleanup(recast.process.wait)
         self.addCleanup(recast.process.kill)
         return recast
 
@@ -443,7 +444,7 @@ class DoorTests(unittest.TestCase):
         reload(recast)
         self.assertEqual(admin.ask("GET", "/config", headers={"Host": "old.internal"})[0], 421)
         self.assertEqual(admin.ask("GET", "/config", headers={"Host": "new.internal"})[0], 200)
-        self.assertIn('a new value of "status" takes effect after a restart', recast.error_text())
+        recast.says('a new value of "status" takes effect after a restart')
         values = {entry["key"]: entry["value"] for entry in admin.json("/config")["settings"]}
         self.assertEqual(values["status"], f"127.0.0.1:{status_port}")
         self.assertEqual(values["admin.hosts"], "new.internal")
@@ -484,7 +485,7 @@ class DoorTests(unittest.TestCase):
             with open(recast.config, "w") as file:
                 file.write(text.replace("mode: 0660", "mode: 0666"))
             reload(recast)
-            self.assertIn('a new value of "listen.mode" takes effect after a restart', recast.error_text())
+            recast.says('a new value of "listen.mode" takes effect after a restart')
             self.assertEqual(stat.S_IMODE(os.stat(paths["listen"]).st_mode), 0o660)
 
     def test_a_port_that_is_taken_already_is_a_mistake(self):
@@ -506,6 +507,7 @@ class AdminEndTests(unittest.TestCase):
         self.recast = Recast("  - { name: all, match: \"/*\", upstream: app }\n",
                              {"app": f"127.0.0.1:{self.upstream.port}"}, workers=2, settings=settings)
         self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.process.wait)
         self.addCleanup(self.recast.process.kill)
 
     def test_drain_is_not_ready_and_ends_when_the_exchange_has(self):

@@ -529,7 +529,7 @@ class EndTests(unittest.TestCase):
         upstream = Upstream()
         self.addCleanup(upstream.stop)
         self.port = free_port()
-        self.recast = Recast(ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, settings="drain_delay: 2s\n",
+        self.recast = Recast(ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, settings="drain_delay: 5s\n",
                              listeners=(f'{{ address: "127.0.0.1:{self.port}", serves: ext_proc }}',))
         self.addCleanup(self.recast.remove)
         self.addCleanup(self.recast.stop)

@@ -345,6 +345,20 @@ class Recast:
         with open(self.errors, errors="replace") as file:
             return file.read()
 
+    def says(self, text):
+        """Waits until the operational log has a line with that text, or one that a pattern matches: a thread of its own writes them,
+        behind what they tell of. Returns the line, the first one."""
+        matches = (lambda line: text in line) if isinstance(text, str) else text.search
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            log = self.error_text()
+            for line in log.splitlines():
+                if matches(line):
+                    return line
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the operational log doesn't say {text!r}:\n{log}")
+            select_nothing()
+
     def log_lines(self, count=1):
         """The first `count` lines of the access log; a line is written after its response, so they are waited for."""
         deadline = time.monotonic() + DEADLINE

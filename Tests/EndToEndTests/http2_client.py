@@ -218,7 +218,7 @@ class HTTP2Client:
                 sent += count
             else:
                 self.pause()
-                if min(self.window, self.streams[stream].window) <= 0 and not self.more(quiet):
+                if record.reset is not None or min(self.window, record.window) <= 0 and not self.more(quiet):
                     break
         return sent
 

@@ -108,7 +108,7 @@ class IdleTests(HTTP2TestCase):
         return busy, silent
 
     def test_a_connection_that_had_a_request_outlives_one_that_had_none(self):
-        busy, silent = self.clients("timeouts: { header: 500ms, keep_alive: 60s }\n")
+        busy, silent = self.clients("timeouts: { header: 1500ms, keep_alive: 60s }\n")
         for _ in range(3):
             silent.rest()  # its time for a first request is over, and so is that of the other
             self.at_once(busy)

@@ -302,7 +302,7 @@ class BackpressureTests(StreamTestCase):
 
 
 class BreakingOffTests(StreamTestCase):
-    settings = "timeouts: { write: 1s }\n"
+    settings = "timeouts: { write: 2s }\n"
 
     def test_a_reset_upload_is_never_completed(self):
         for fields in ([], [("content-length", "10")]):
@@ -535,7 +535,7 @@ class EndlessTests(StreamTestCase):
 
 
 class UnreadTests(StreamTestCase):
-    settings = "timeouts: { write: 1s }\n"
+    settings = "timeouts: { write: 2s }\n"
 
     def test_a_connection_that_takes_nothing_is_given_up(self):
         """All its windows are open, and its socket is full: its requests end upstream, too."""

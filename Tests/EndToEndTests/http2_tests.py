@@ -363,9 +363,9 @@ class ExchangeTests(HTTP2TestCase):
     def test_an_answer_before_the_content_s_end_lets_the_client_send_the_rest(self):
         """Some clients send all before they read, and lose the answer to a reset: the rest is dropped, as over HTTP/1.1."""
         with self.http2() as client:
-            for fields in ([], [("content-length", "5000000")]):
+            for fields in ([], [("content-length", "2000000")]):
                 stream = client.request("POST", "/nowhere", fields, end=False)
-                self.assertEqual(client.fill(stream, most=5_000_000, quiet=DEADLINE), 5_000_000)
+                self.assertEqual(client.fill(stream, most=2_000_000, quiet=DEADLINE), 2_000_000)
                 client.content(stream, b"")
                 record = client.streams[stream]
                 self.assert_problem(record, 404)
@@ -376,12 +376,17 @@ class ExchangeTests(HTTP2TestCase):
 
     def test_more_than_16_mib_behind_an_answer_end_the_upload(self):
         with self.http2() as client:
-            stream = client.request("POST", "/nowhere", end=False)
-            sent = client.fill(stream, most=16 << 20, quiet=DEADLINE)
-            client.pause()
-            record = client.streams[stream]
+            for _ in range(10):
+                begun = time.monotonic()
+                stream = client.request("POST", "/nowhere", end=False)
+                sent = client.fill(stream, most=16 << 20, quiet=DEADLINE)
+                client.pause()
+                record = client.streams[stream]
+                self.assert_problem(record, 404)
+                if time.monotonic() - begun < 2:
+                    break
+                # The two seconds that it has are over, on a machine that is so slow: what ended it isn't what was sent.
             self.assertEqual((sent, record.reset), (16 << 20, None))
-            self.assert_problem(record, 404)
             client.fill(stream, most=16_384)
             client.until(lambda: record.reset is not None)
             self.assertEqual(record.reset, NO_ERROR)

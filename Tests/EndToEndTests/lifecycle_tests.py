@@ -28,6 +28,7 @@ class StopTests(unittest.TestCase):
         self.addCleanup(self.upstream.stop)
         self.recast = Recast(ROUTES, {"app": f"127.0.0.1:{self.upstream.port}"})
         self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.process.wait)
         self.addCleanup(self.recast.process.kill)
 
     def test_sigterm_ends_an_idle_proxy_with_zero(self):

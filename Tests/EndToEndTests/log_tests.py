@@ -35,6 +35,7 @@ class PipedLogTests(unittest.TestCase):
                        "upstreams:\n  app: 127.0.0.1:1\nroutes:\n  - { name: one, match: /one, upstream: app }\n")
         process = subprocess.Popen([RECAST, "serve", config], stdin=subprocess.DEVNULL, stdout=output,
                                    stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
 
@@ -429,6 +430,7 @@ class OperationalLogTests(unittest.TestCase):
     def serve(self, settings=""):
         recast = Recast(ROUTES, {"app": "127.0.0.1:1"}, settings=settings)
         self.addCleanup(recast.remove)
+        self.addCleanup(recast.process.wait)
         self.addCleanup(recast.process.kill)
         with Client(recast.port) as client:
             client.request("GET", "/x")

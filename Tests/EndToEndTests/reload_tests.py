@@ -1,6 +1,7 @@
 """Settings read again while requests are served: SIGHUP, and a watched file (P9; faults 62 to 64)."""
 
 import os
+import re
 import signal
 import socket
 import threading
@@ -21,16 +22,17 @@ class ReloadTestCase(unittest.TestCase):
     def start(self, routes=PLAIN, workers=2, settings="", access_log="stdout"):
         self.recast = Recast(routes, {"app": f"127.0.0.1:{self.upstream.port}"}, access_log, workers=workers, settings=settings)
         self.addCleanup(self.recast.remove)
-        self.addCleanup(self._end)
+        self.addCleanup(self._end, self.recast.process)
         wait_until("it serves", lambda: "serving" in self.recast.error_text())
         with open(self.recast.config) as file:
             self.text = file.read()
         return self.recast
 
-    def _end(self):
-        if self.recast.process.poll() is None:
-            self.recast.process.kill()
-        self.recast.process.wait()
+    @staticmethod
+    def _end(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
 
     def write(self, text):
         """Replaces the settings as careful programs do."""
@@ -106,7 +108,7 @@ class ReloadTests(ReloadTestCase):
         recast = self.start()
         self.write(self.text.replace("upstream: app", "upstream: ap"))
         reload(recast, "refused, the settings in effect stay")
-        self.assertRegex(recast.error_text(), r"recast\.yaml:\d+:\d+: .*did you mean")
+        recast.says(re.compile(r"recast\.yaml:\d+:\d+: .*did you mean"))
         self.assertEqual(self.status("/plain"), 200)
         os.remove(recast.config)
         reload(recast, "refused, the settings in effect stay")
@@ -124,7 +126,7 @@ class ReloadTests(ReloadTestCase):
     examples: [{ in: a=1, out: { a: "2" } }]
 """)
         reload(recast, "refused, the settings in effect stay")
-        self.assertIn("example of the route \"form\" fails", recast.error_text())
+        recast.says("example of the route \"form\" fails")
         self.assertEqual(self.status("/form"), 404)
 
     def test_listeners_come_and_go_and_the_others_stay(self):
@@ -179,7 +181,7 @@ class ReloadTests(ReloadTestCase):
             other.listen()
             self.write(more)
             reload(recast, "refused, the settings in effect stay")
-            self.assertIn(f"127.0.0.1:{added} is already in use", recast.error_text())
+            recast.says(f"127.0.0.1:{added} is already in use")
         reload(recast)
         self.assertEqual(self.status("/plain", added), 200)
 
@@ -194,14 +196,14 @@ class ReloadTests(ReloadTestCase):
         recast = self.start()
         self.write(self.text.replace("listen: [", f"listen: [127.0.0.1:{self.upstream.port}, ").replace("/plain", "/new"))
         reload(recast, "refused, the settings in effect stay")
-        self.assertIn(str(self.upstream.port), recast.error_text())
+        recast.says(str(self.upstream.port))
         self.assertEqual((self.status("/plain"), self.status("/new")), (200, 404))
 
     def test_what_needs_a_restart_is_named(self):
         recast = self.start()
         self.write(self.text.replace("workers: 2", "workers: 3").replace("/plain", "/new"))
         reload(recast)
-        self.assertIn('a new value of "workers" takes effect after a restart', recast.error_text())
+        recast.says('a new value of "workers" takes effect after a restart')
         self.assertEqual(self.status("/new"), 200)
 
     def test_the_admin_port_shows_what_runs_and_not_what_waits_for_a_restart(self):
@@ -219,7 +221,7 @@ class ReloadTests(ReloadTestCase):
                                   "admin": f"127.0.0.1:{port}", "drain_idle": "7s"})
         self.assertIn("at the start", shown["workers"]["origin"])
         for name in ("workers", "memory", "spool", "admin"):
-            self.assertIn(f'a new value of "{name}" takes effect after a restart', recast.error_text())
+            recast.says(f'a new value of "{name}" takes effect after a restart')
         # Of the budgets only that of the disk is another one.
         self.write(self.text.replace("drain_idle: 7s", "").replace(line, line + "spool: { total: 2MiB }\n"))
         before = count_lines(recast, 'a new value of "memory"')
@@ -360,7 +362,7 @@ class SignalTests(ReloadTestCase):
         wait_until("a line in the new file", lambda: os.path.getsize(path) > 0)
         self.assertEqual(os.path.getsize(path + ".1"), size)
         os.rename(os.path.dirname(path), os.path.dirname(path) + ".1")
-        said = recast.error_text().count("opened again")
+        said = count_lines(recast, "opened again")
         recast.process.send_signal(signal.SIGUSR1)
         wait_until("why it can't be", lambda: "can't be reopened: No such file or directory" in recast.error_text())
         self.assertEqual(recast.error_text().count("opened again"), said)

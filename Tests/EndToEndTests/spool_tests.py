@@ -450,7 +450,7 @@ class FullDisk(ProxyTestCase):
             self.assert_untouched()
 
     def assert_said_once(self):
-        wait_until("the operator hears of it", lambda: "the disk is full" in self.recast.error_text())
+        self.recast.says("the disk is full")
         self.assertEqual(self.recast.error_text().count("the disk is full"), 1, "said once, not for each request")
 
 

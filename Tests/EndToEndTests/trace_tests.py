@@ -1,6 +1,7 @@
 """Spans of requests, as a collector reads them, and the traceparent that upstreams get (docs/tracing.md)."""
 
 import os
+import re
 import time
 import unittest
 import unittest.mock
@@ -419,7 +420,7 @@ class CollectorTests(TracedTestCase):
         self.settled()
         self.assertEqual(self.grown(), {"sent": 0, "dropped_queue": 0, "dropped_failed": 2, "rejected": 0})
         self.assertEqual(len(self.collector.posts), 1)
-        self.assertIn("answers with 400", self.recast.error_text())
+        self.recast.says("answers with 400")
 
     def test_what_is_rejected_is_counted(self):
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -492,7 +493,7 @@ class LifeTests(unittest.TestCase):
         began = time.monotonic()
         self.assertEqual(recast.stop(), 0)
         self.assertLess(time.monotonic() - began, DEADLINE / 3)
-        self.assertIn("2 spans were not sent", recast.error_text())
+        recast.says("2 spans were not sent")
 
     def test_full_batches_are_sent_at_once(self):
         recast = self.serve(tracing(self.collector.url, interval="1h", batch=4))
@@ -517,7 +518,7 @@ class LifeTests(unittest.TestCase):
         self.get(recast)
         self.assertEqual(recast.stop(), 0)
         self.assertEqual(secured.posts, [])
-        self.assertRegex(recast.error_text(), "the collector of spans, localhost:[0-9]+, takes none, which are dropped: .*certificate")
+        recast.says(re.compile("the collector of spans, localhost:[0-9]+, takes none, which are dropped: .*certificate"))
 
     def test_nothing_is_sent_when_it_is_off(self):
         recast = self.serve("tracing: off\n")
