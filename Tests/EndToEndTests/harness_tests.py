@@ -3,7 +3,7 @@
 import subprocess
 import unittest
 
-from harness import Client, Closed, Upstream, make_multipart, parse_multipart
+from harness import DEADLINE, Client, Closed, Upstream, make_multipart, parse_multipart
 
 
 class UpstreamTests(unittest.TestCase):
@@ -12,7 +12,7 @@ class UpstreamTests(unittest.TestCase):
         self.addCleanup(self.upstream.stop)
 
     def curl(self, *arguments, data=None):
-        return subprocess.run(["curl", "--silent", "--max-time", "10", *arguments, f"http://127.0.0.1:{self.upstream.port}/x"],
+        return subprocess.run(["curl", "--silent", "--max-time", str(DEADLINE), *arguments, f"http://127.0.0.1:{self.upstream.port}/x"],
                               input=data, capture_output=True)
 
     def test_records_a_body_with_length(self):

@@ -159,7 +159,7 @@ class HostileTests(HTTP2ServerTestCase):
 
     def setUp(self):
         self.source = self.server()
-        self.proxy(self.source, routes='  - { name: plain, match: "/*", upstream: app, timeouts: { first_byte: 3s, gap: 3s } }\n')
+        self.proxy(self.source, routes='  - { name: plain, match: "/*", upstream: app, timeouts: { first_byte: 10s, gap: 10s } }\n')
 
     def head(self, fields, flags=END_HEADERS | END_STREAM):
         return lambda number: [frame(HEADERS, flags, number, block(fields))]

@@ -273,7 +273,7 @@ class Prometheus:
         test.addCleanup(self.folder.cleanup)
         self.port = free_port()
         settings, = read_yaml(read("prometheus.yaml"))
-        settings["global"].update({"scrape_interval": "200ms", "scrape_timeout": "200ms", "evaluation_interval": "200ms"})
+        settings["global"].update({"scrape_interval": "400ms", "scrape_timeout": "400ms", "evaluation_interval": "200ms"})
         settings["rule_files"] = [os.path.join(FOLDER, name) for name in settings["rule_files"]]
         job, = settings["scrape_configs"]
         job["static_configs"] = [{"targets": [target], "labels": labels}]

@@ -87,7 +87,7 @@ class SpanTests(TracedTestCase):
         self.assertEqual((client.name, client.parent_span_id), ("POST", server.span_id))
         self.assertEqual((len(server.trace_id), len(server.span_id)), (16, 8))
         self.assertNotEqual(server.span_id, client.span_id)
-        slack = 50_000_000  # the loop's clock stands still for a tick
+        slack = 5_000_000_000  # the loop's clock stands still for a tick, which is long where others have the processor
         for span in (server, client):
             self.assertLess(before - slack, span.start_time_unix_nano)
             self.assertLessEqual(span.start_time_unix_nano, span.end_time_unix_nano)
