@@ -69,9 +69,12 @@ class EnvoyTestCase(unittest.TestCase):
         cls.recast_port, cls.status_port = free_port(), free_port()
         cls.begin_recast()
         text = in_mode(read("envoy.yaml"), cls.mode) if cls.more_routes else read("envoy.yaml")
+        # Envoy has 200 ms for an answer where it doesn't stream, and a second for one to its check: too little for a busy machine.
+        text = text.replace("- timeout: 1s", "- timeout: 20s")
+        patience = f"                      message_timeout: {DEADLINE}s\n" if cls.more_routes else ""
         begin = "                http_filters:\n"
         mode = "                      processing_mode:"
-        cls.envoy = Envoy(text.replace(begin, begin + cls.filters).replace(mode, cls.rules + mode),
+        cls.envoy = Envoy(text.replace(begin, begin + cls.filters).replace(mode, cls.rules + patience + mode),
                           {APP: cls.upstream.port, EXT_PROC: cls.recast_port}, ADMIN)
         cls.addClassCleanup(cls.envoy.stop)
         cls.envoy.until_ready()

@@ -122,6 +122,7 @@ class LogFieldTests(ProxyTestCase):
     def test_phases_that_take_time_are_told(self):
         with Client(self.recast.port) as client:
             client.send("POST /phases HTTP/1.1\r\nHost: a\r\n")
+            client.wait_until_read()
             select_nothing()
             client.send("Content-Length: 2\r\n\r\nx")
             self.upstream.wait_for(1)

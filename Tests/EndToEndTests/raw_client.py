@@ -4,6 +4,8 @@ import json
 import os
 import socket
 import struct
+import threading
+import time
 
 # Seconds. A hang is what it finds, and that alone: a debug build on a machine that is busy and slow takes its time.
 DEADLINE = int(os.environ.get("E2E_DEADLINE", "60"))
@@ -129,6 +131,21 @@ class Client:
 
     def send(self, data):
         self.socket.sendall(data if isinstance(data, bytes) else data.encode("latin-1"))
+
+    def wait_until_read(self):
+        """Waits until the other side, on this machine and by TCP over IPv4, has read all that was sent."""
+        own, peer = (f"{host_port[1]:04X}" for host_port in (self.socket.getsockname(), self.socket.getpeername()))
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            with open("/proc/net/tcp") as table:
+                rows = [line.split() for line in table]
+            # Local and remote address, state, and the queues, of which the second one is what waits to be read.
+            waiting = [int(row[4].split(":")[1], 16) for row in rows if row[1].endswith(":" + peer) and row[2].endswith(":" + own)]
+            if waiting == [0]:
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the other side leaves {waiting} bytes unread")
+            threading.Event().wait(0.02)
 
     def request(self, method, target, body=None, media_type=None, fields=(), host="client.example"):
         lines = [f"{method} {target} HTTP/1.1", f"Host: {host}"]

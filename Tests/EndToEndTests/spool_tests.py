@@ -213,7 +213,7 @@ class SpoolTests(SpoolFolder):
         for _ in range(20):
             self.assertEqual(self.send("GET", "/auto").status, 200)
         go_on.set()
-        done.join(30)
+        done.join(DEADLINE)
         self.assertEqual(self.answers[0].status, 200)
         self.assertTrue(self.upstream.requests[0].body == body)
         self.assert_no_files()
@@ -374,7 +374,7 @@ class HeldTests(SpoolFolder):
         for _ in range(20):
             self.assertEqual(self.send("GET", "/raw").status, 200)
         go_on.set()
-        done.join(30)
+        done.join(DEADLINE)
         self.assertEqual(self.answers[0].status, 200)
         received = self.upstream.requests[0]
         self.assert_chunked(received)
