@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -148,6 +149,10 @@ class Upstream:
         self.changed = threading.Condition()
         self.connection_count = 0
         self.readers = {}  # of the open connections, with what each had received when the test began
+        self.starting = set()  # the threads of accepted connections that have no reader yet
+        self.awaiting = set()  # the readers that wait for a head, of which nothing has come
+        self.heads = set()  # those of which something has
+        self.probes = {}  # connections of `settle`, by their address
         self.closed_bytes = 0
         self.reset()
         self.thread = threading.Thread(target=self._accept, daemon=True)
@@ -160,6 +165,29 @@ class Upstream:
             self.requests = []
             self.closed_bytes = 0
             self.readers = {reader: reader.received for reader in self.readers}
+
+    def settle(self):
+        """Waits until all is seen that was sent here so far. What a test has asked for and not waited for would be the next one's."""
+        if self.port is not None:
+            with socket.socket() as probe:
+                # Connections are accepted in their order.
+                probe.bind(("127.0.0.1", 0))
+                arrived = self.probes[probe.getsockname()] = threading.Event()
+                try:
+                    probe.connect(self.listener.getsockname())
+                    arrived.wait(DEADLINE)
+                except OSError:
+                    pass  # it has stopped
+        deadline = time.monotonic() + 5  # of a head that stays half
+        while not self._is_settled() and time.monotonic() < deadline:
+            select_nothing()
+
+    def _is_settled(self):
+        poll = select.poll()
+        with self.changed:
+            for reader in self.awaiting:
+                poll.register(reader.connection, select.POLLIN)
+            return not self.starting and not self.heads and not poll.poll(0)
 
     @property
     def bytes_received(self):
@@ -199,10 +227,17 @@ class Upstream:
     def _accept(self):
         while True:
             try:
-                connection, _ = self.listener.accept()
+                connection, address = self.listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            if address in self.probes:
+                connection.close()
+                self.probes.pop(address).set()
+                continue
+            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            if type(self)._serve is Upstream._serve:  # others may wait for more than a request
+                self.starting.add(thread)
+            thread.start()
 
     def _serve(self, connection):
         connection.settimeout(DEADLINE * 2)
@@ -211,12 +246,15 @@ class Upstream:
             self.connection_count += 1
             number = self.connection_count
             self.readers[reader] = 0
+            self.starting.discard(threading.current_thread())
         try:
             while True:
+                self._await(reader)
                 line, fields = reader.head()
                 received = Received(number, line, fields)
                 with self.changed:
                     self.requests.append(received)
+                    self.heads.discard(reader)
                     self.changed.notify_all()
                     script = self.script
                 script(Exchange(self, connection, reader, received))
@@ -226,9 +264,23 @@ class Upstream:
         finally:
             connection.close()
             with self.changed:
+                self.heads.discard(reader)
                 self.closed_bytes += reader.received - self.readers.pop(reader)
             if received:
                 received.ended.set()
+
+    def _await(self, reader):
+        """Waits for a byte of a head, or the end, and leaves it where it is."""
+        if reader.buffer or type(reader.connection) is not socket.socket:
+            return
+        with self.changed:
+            self.awaiting.add(reader)
+        try:
+            reader.connection.recv(1, socket.MSG_PEEK)
+        finally:
+            with self.changed:
+                self.awaiting.discard(reader)
+                self.heads.add(reader)
 
     def stop(self):
         """Accepts no more and breaks what is open."""
@@ -444,6 +496,7 @@ class ProxyTestCase(unittest.TestCase):
             raise AssertionError(f"recast ended with {code}: {cls.recast.error_text()}")
 
     def setUp(self):
+        self.upstream.settle()
         self.upstream.reset()
 
     def client(self, **options):

@@ -719,7 +719,8 @@ class HTTP2Upstream(Upstream):
                 self.changed.notify_all()
 
     def settle(self):
-        """Waits until all scripts have come to their end, and the connections that they have ended are closed."""
+        """Waits until all scripts have come to their end, and the connections that they have ended are closed: what the script of a
+        test before still ends is a connection that others share."""
         for connection in list(self.connections):
             for stream in list(connection.streams.values()):
                 stream.received.ended.wait(DEADLINE)
@@ -758,11 +759,6 @@ class OverHTTP2:
     @classmethod
     def upstream_settings(cls, text):
         return over_http2(text)
-
-    def setUp(self):
-        # What the script of a test before still ends is a connection that others share.
-        self.upstream.settle()
-        super().setUp()
 
     def tearDown(self):
         super().tearDown()

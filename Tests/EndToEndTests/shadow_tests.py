@@ -33,6 +33,7 @@ class ShadowTestCase(ProxyTestCase):
 
     def setUp(self):
         super().setUp()
+        self.new.settle()
         self.new.reset()
         self.before = self.admin.metrics()
 
