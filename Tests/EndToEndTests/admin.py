@@ -47,9 +47,9 @@ class Admin:
         assert fields["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8", fields
         return Metrics(list(text_string_to_metric_families(body.decode())), body.decode())
 
-    def metrics_when(self, condition):
+    def metrics_when(self, condition, seconds=DEADLINE):
         """The metrics once `condition` holds of them: an exchange is counted a moment after its answer."""
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + seconds
         while True:
             metrics = self.metrics()
             if condition(metrics):

@@ -21,6 +21,7 @@ class SmugglingTests(SecuredTestCase):
         """Sends it and sees it refused, by 4xx or the end of the stream or the connection; then another request, which must be
         answered as what it is, unless the connection has ended."""
         with self.subTest(name or str(fields)[:200]):
+            self.upstream.settle()
             self.upstream.reset()
             with self.http2() as client:
                 with client.at_once():
