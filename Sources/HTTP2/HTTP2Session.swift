@@ -443,6 +443,7 @@ public class HTTP2Session {
         case FrameType.data:
             // Padding is no content.
             if frameContent == 0, !endsStream { _ = bears(1) }
+            if flags & FrameFlags.padded != 0 { find(id)?.settleFrame() }
             if endsStream { find(id)?.ended() }
         case FrameType.settings where flags & FrameFlags.acknowledges == 0: settingsCame()
         case FrameType.goAway: endCame(HTTP2ErrorCode(rawValue: code), last: id)
@@ -484,7 +485,10 @@ public class HTTP2Session {
         _ = unsafe recast_http2_consume_connection(session, content.count)
         // More of the frame may come in another piece: padding, or content beyond the length that was said, which nghttp2 refuses
         // then. Of a frame with padding that is known when it has come whole.
-        if let stream = find(id) { stream.arrived(content, ends: ends && frameContent == frameLength) }
+        if let stream = find(id) {
+            let left = frameLength - frameContent + content.count
+            stream.arrived(content, ends: ends && frameContent == frameLength, of: left)
+        }
         return 0
     }
 
@@ -677,6 +681,7 @@ internal enum FrameType {
 internal enum FrameFlags {
     static let endStream: UInt8 = 1
     static let acknowledges: UInt8 = 1
+    static let padded: UInt8 = 8
 }
 
 /// Bytes that nghttp2 lends for the time of a call.

@@ -68,6 +68,9 @@ public final class HTTP2Stream {
         /// Bytes that are to come, where the head said how many.
         var announced: Int?
         var bringsLast = false
+        /// Bytes at the end of what is held that came of a frame which may have more than the head said: nobody gets them before it has
+        /// come whole.
+        var doubtful = 0
 
         // What goes out: the response, or a client's request.
         var isAboveHighWatermark = false
@@ -134,7 +137,9 @@ public final class HTTP2Stream {
     // MARK: The request's content
 
     /// Bytes of the content that are still to come or to be taken, where that is known.
-    public var contentLeft: Int? { state.hasEnded ? held.count : state.announced.map { $0 + held.count } }
+    public var contentLeft: Int? {
+        state.hasEnded ? held.count : state.announced.map { $0 + held.count - min(state.doubtful, held.count) }
+    }
 
     /// Whether no content is behind what `HTTP2StreamHandler.received` is given, as far as that is known.
     public var bringsLast: Bool { state.bringsLast }
@@ -152,9 +157,18 @@ public final class HTTP2Stream {
     /// The last byte of content whose length was said waits for the stream's end: with it an upstream would have a whole request,
     /// which more content would turn into one that must not go on (RFC 9113 §8.1.1).
     ///
-    /// - Parameter ends: whether the content is the end of the stream's last frame.
-    internal func arrived(_ content: Span<UInt8>, ends: Bool) {
-        if let announced = state.announced { state.announced = max(0, announced - content.count) }
+    /// Of a frame with more content than is left of that length nghttp2 brings the pieces up to the one that passes it, so that what
+    /// came of the frame would depend on how it was cut into reads. Nobody gets any of it.
+    ///
+    /// - Parameters:
+    ///   - ends: whether the content is the end of the stream's last frame.
+    ///   - left: bytes of the frame that aren't looked at yet, these among them, and its padding.
+    internal func arrived(_ content: Span<UInt8>, ends: Bool, of left: Int) {
+        if let announced = state.announced {
+            // Padding may be all that is too much: the frame's end says so.
+            if state.doubtful > 0 || announced < left, handler != nil { return doubt(content) }
+            state.announced = max(0, announced - content.count)
+        }
         guard let handler else { return consumed(content.count) }
         if state.isGathering { return gather(content) }
         guard !state.isPaused, held.isEmpty else {
@@ -172,13 +186,32 @@ public final class HTTP2Stream {
 
     /// Keeps content until all that was read has been looked at, or much has come.
     private func gather(_ content: Span<UInt8>) {
-        guard let session else { return }
-        if !state.isGathering {
-            state.isGathering = true
-            session.noteGathering(self)
-            if held.capacity < content.count { session.spares.buffers.lend(to: &held) }
-        }
+        beginGathering(content.count)
         held.append(content)
+        if held.count >= Self.mostGathered { deliverGathered() }
+    }
+
+    private func beginGathering(_ count: Int) {
+        guard !state.isGathering, let session else { return }
+        state.isGathering = true
+        session.noteGathering(self)
+        if held.capacity < count { session.spares.buffers.lend(to: &held) }
+    }
+
+    /// Keeps content of a frame that may have too much of it.
+    private func doubt(_ content: Span<UInt8>) {
+        beginGathering(content.count)
+        held.append(content)
+        state.doubtful += content.count
+    }
+
+    /// A frame whose content was doubtful has come whole, and had no more than it may.
+    internal func settleFrame() {
+        guard state.doubtful > 0, let announced = state.announced else { return }
+        state.announced = max(0, announced - state.doubtful)
+        state.doubtful = 0
+        // The frame may have come in an earlier read but for its padding.
+        beginGathering(0)
         if held.count >= Self.mostGathered { deliverGathered() }
     }
 
@@ -191,10 +224,14 @@ public final class HTTP2Stream {
     }
 
     internal func ended() {
+        settleFrame()
         state.hasEnded = true
         releaseEnd()
         deliver()
     }
+
+    /// Bytes at the end of what is held that nobody gets before the stream's end, or their frame's, has come.
+    private var keptBack: Int { state.doubtful > 0 ? state.doubtful : state.announced == 0 && !state.hasEnded ? 1 : 0 }
 
     private func tellEnd() {
         guard state.hasEnded, held.isEmpty, !state.isEndTold else { return }
@@ -220,7 +257,7 @@ public final class HTTP2Stream {
         if !state.isPaused { state.isGathering = false }
         while !state.isPaused, let handler {
             // As in `arrived`.
-            let kept = state.announced == 0 && !state.hasEnded ? 1 : 0
+            let kept = keptBack
             guard held.count > kept else { break }
             state.bringsLast = state.hasEnded
             var content = OutputBuffer()

@@ -326,6 +326,50 @@ struct ClientSessionTests {
         }
     }
 
+    @Test("Of a frame with more content than was said nothing is told, and all that came before it, however it was cut")
+    func surplusOfFrame() {
+        for (padding, size) in [(nil, Int.max), (nil, 1), (nil, 3), (nil, 20), (9, Int.max), (9, 1), (9, 20)]
+            as [(UInt8?, Int)]
+        {
+            let caller = Caller()
+            _ = caller.request()
+            _ = caller.bytes()
+            let surplus = Array("abc, and more".utf8)
+            let frames = server {
+                $0.headers(1, [(":status", "200"), ("content-length", "8")])
+                $0.data(1, Array("hello".utf8))
+                let pad = padding.map { [UInt8](repeating: 0, count: Int($0)) } ?? []
+                $0.frame(0, padding == nil ? 1 : 9, 1, (padding.map { [$0] } ?? []) + surplus + pad)
+            }
+            #expect(caller.read(frames, by: size))
+            _ = caller.bytes()
+            #expect(caller.content[1] == Array("hello".utf8), "by \(size), \(padding ?? 0)")
+            #expect(caller.events.last == "1 closed 1 malformed", "by \(size): \(caller.events)")
+        }
+    }
+
+    @Test("Padding that would be too much, were it content, holds content no longer than its frame", arguments: 1...40)
+    func longPadding(size: Int) {
+        let caller = Caller()
+        _ = caller.request()
+        _ = caller.bytes()
+        func padded(_ text: String, _ flags: UInt8) -> [UInt8] {
+            var frames = ClientBytes.more()
+            frames.frame(0, flags, 1, [20] + Array(text.utf8) + [UInt8](repeating: 0, count: 20))
+            return frames.bytes
+        }
+        let head = server { $0.headers(1, [(":status", "200"), ("content-length", "16")]) }
+        #expect(caller.read(head + padded("hello", 8), by: size))
+        #expect(caller.content[1] == Array("hello".utf8))
+        #expect(caller.read(padded(", wor", 8), by: size))
+        #expect(caller.content[1] == Array("hello, wor".utf8))
+        var rest = ClientBytes.more()
+        rest.data(1, Array("ld".utf8))
+        #expect(caller.read(rest.bytes + padded(", ok", 9), by: size))
+        #expect(caller.content[1] == Array("hello, world, ok".utf8))
+        #expect(caller.events.last == "1 ended " || caller.events.last == "1 closed 0")
+    }
+
     @Test("Limits of heads are those of HTTP/1.1", arguments: [(0, true), (1, false)])
     func limits(more: Int, fits: Bool) {
         var wire = WireLimits()
