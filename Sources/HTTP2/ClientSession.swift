@@ -118,6 +118,8 @@ public final class ClientSession: HTTP2Session {
     private func misread(_ error: WireError, on stream: HTTP2Stream) {
         // What came in front of trailers that can't be taken is part of a response that has begun.
         stream.deliverGathered()
+        // Where it waits to be taken, the stream's end comes behind it, as of any stream whose peer broke a rule.
+        if stream.holdsContent { return reset(stream, .protocolError) }
         let handler = stream.handler
         stream.handler = nil
         stream.reset(.protocolError)

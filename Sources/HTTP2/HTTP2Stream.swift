@@ -232,8 +232,11 @@ public final class HTTP2Stream {
 
     /// Bytes at the end of what is held that nobody gets before the stream's end, or their frame's, has come.
     private var keptBack: Int { state.doubtful > 0 ? state.doubtful : state.announced == 0 && !state.hasEnded ? 1 : 0 }
+    /// Whether content waits that may be taken.
+    internal var holdsContent: Bool { held.count > keptBack }
 
     private func tellEnd() {
+        if !state.hasEnded, let endCode = state.endCode, !holdsContent { return tellClosed(endCode) }
         guard state.hasEnded, held.isEmpty, !state.isEndTold else { return }
         state.isEndTold = true
         handler?.contentEnded(self)
@@ -466,8 +469,9 @@ public final class HTTP2Stream {
         session?.queuedCount -= output.count
         session = nil
         // A message that came whole is not to be lost: a response, whatever the server says behind it (RFC 9113 §8.1), and a request that
-        // was answered before all of it was taken.
-        let mayTakeRest = state.hasEnded && !held.isEmpty && (state.isClient || code == .noError)
+        // was answered before all of it was taken. Nor is what came of a response that was cut: how much a client gets of it isn't for
+        // its pace to say (docs/rules.md F14).
+        let mayTakeRest = state.isClient ? holdsContent : state.hasEnded && !held.isEmpty && code == .noError
         if mayTakeRest, handler?.takesRest(of: self) == true { return state.endCode = code }
         tellClosed(code)
     }

@@ -519,6 +519,41 @@ struct ClientSessionTests {
         #expect(caller.events.suffix(2) == ["1 ended ", isReset ? "1 closed 8" : "1 closed 0"])
     }
 
+    static let cutBehindContent: [(String, (inout ClientBytes) -> Void, String)] = [
+        ("reset", { $0.frame(3, 0, 1, ClientBytes.four(2)) }, "1 closed 2"),
+        ("bad trailers", { $0.headers(1, [("Capital", "1")], ends: true) }, "1 closed 1 malformed"),
+        ("a bad name in trailers", { $0.headers(1, [("a b", "1")], ends: true) }, "1 closed 1 malformed"),
+        ("too little", { $0.data(1, [], ends: true) }, "1 closed 1 malformed"),
+        ("too much", { $0.data(1, Array("abc, and more".utf8), ends: true) }, "1 closed 1 malformed"),
+        ("the connection's end", { _ in }, "1 closed 8"),
+    ]
+
+    @Test("What came of a response that is cut isn't lost before it is taken", arguments: cutBehindContent.indices)
+    func cutResponse(index: Int) {
+        let (name, fault, end) = Self.cutBehindContent[index]
+        for size in [Int.max, 1, 7] {
+            let caller = Caller()
+            caller.pauses = true
+            let stream = caller.request()
+            _ = caller.bytes()
+            let frames = server {
+                $0.headers(1, [(":status", "200"), ("content-length", "8")])
+                $0.data(1, Array("hello".utf8))
+                fault(&$0)
+            }
+            #expect(caller.read(frames, by: size))
+            _ = caller.bytes()
+            if end == "1 closed 8" { caller.session.closeStreams() }
+            #expect(caller.events == ["ready", "1 200 false content-length=8"], "\(name) by \(size)")
+            #expect(caller.session.openStreams == 0)
+            caller.pauses = false
+            stream.resume()
+            #expect(caller.content[1] == Array("hello".utf8), "\(name) by \(size)")
+            #expect(caller.events.last == end, "\(name) by \(size): \(caller.events)")
+            #expect(caller.events.count == 3)
+        }
+    }
+
     @Test("A paused stream takes a window's worth, and others go on")
     func backpressure() {
         let caller = Caller()
