@@ -315,6 +315,65 @@ import Transcoding
         }
     }
 
+    @Test(
+        "F14: what came of an answer that gets a coding goes out before it is cut, however it was cut into reads",
+        arguments: Coding.allCases)
+    func cutWhileCoded(_ coding: Coding) throws {
+        let content = String(repeating: "content ", count: 16)
+        let chunk = "\(String(content.utf8.count, radix: 16))\r\n\(content)\r\n"
+        let faults: [(head: String, content: String, fault: String?)] = [
+            ("Transfer-Encoding: chunked", chunk, "xx\r\n"), ("Transfer-Encoding: chunked", chunk, nil),
+            ("Content-Length: 1000", content, nil),
+        ]
+        for (head, content, fault) in faults {
+            for isOneRead in [true, false] {
+                try withRig([compressing { $0.codings = [coding] }]) { rig in
+                    let client = try rig.connect()
+                    client.send("GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: \(coding.rawValue)\r\n\r\n")
+                    _ = try rig.request()
+                    let upstream = rig.upstreams[0]
+                    upstream.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\(head)\r\n\r\n\(content)")
+                    if !isOneRead { rig.settle() }
+                    if let fault { upstream.send(fault) } else { upstream.close() }
+                    try rig.until("the client's connection has ended") { client.isOver }
+                    let text = String(decoding: client.rest, as: UTF8.self)
+                    #expect(text.hasPrefix("HTTP/1.1 200 "), "\(head), one read: \(isOneRead)")
+                    // Chunks or not, what came is there to be read, and no end.
+                    let (body, isWhole) = try Self.chunks(of: client.rest)
+                    #expect(!isWhole)
+                    #expect(try Self.decodedPart(body, coding) == String(repeating: "content ", count: 16))
+                }
+            }
+        }
+    }
+
+    /// The content of a message in chunks that may be cut, and whether the last chunk is there.
+    private static func chunks(of bytes: [UInt8]) throws -> (content: [UInt8], isWhole: Bool) {
+        let mark = Array("\r\n\r\n".utf8)
+        var at = try #require(bytes.indices.first { bytes[$0...].starts(with: mark) }) + mark.count
+        var content: [UInt8] = []
+        while let end = bytes[at...].firstIndex(of: 13) {
+            let size = try #require(Int(String(decoding: bytes[at..<end], as: UTF8.self), radix: 16))
+            if size == 0 { return (content, true) }
+            try #require(end + 4 + size <= bytes.count, "a chunk is cut")
+            content += bytes[(end + 2)..<(end + 2 + size)]
+            at = end + 2 + size + 2
+        }
+        return (content, false)
+    }
+
+    /// What can be read of coded bytes without their end.
+    private static func decodedPart(_ body: [UInt8], _ coding: Coding) throws -> String {
+        let decoder = ContentDecoder()
+        decoder.begin(AppliedCodings(coding), limits: CodingLimits())
+        var output = OutputBuffer()
+        var at = 0
+        while at < body.count || decoder.hasMore {
+            at += try decoder.feed(body.span.extracting(at..<body.count), into: &output)
+        }
+        return String(decoding: output.span.copied(), as: UTF8.self)
+    }
+
     @Test("a large answer is compressed at the pace of the client")
     func slowClient() throws {
         try withRig([compressing { $0.codings = [.gzip] }], unix: true) { rig in

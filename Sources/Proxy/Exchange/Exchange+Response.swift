@@ -270,11 +270,17 @@ extension Exchange {
     /// All that has come from the upstream for now is in: lets the client have it.
     private func flushCompressed(_ coding: ResponseCoding) {
         guard coding.flushes, coding.encoder.isPending, machine.response == .streaming else { return }
+        if !bringCompressed(coding) { fail(.upstreamGone) }
+    }
+
+    /// Sends all that has come, in its coding, as far as the client needs it to read that. Returns false when that failed.
+    func bringCompressed(_ coding: ResponseCoding) -> Bool {
         var output = OutputBuffer()
         swap(&output, &coding.output)
         defer { swap(&output, &coding.output) }
-        guard coding.encoder.flush(into: &output) else { return fail(.upstreamGone) }
+        guard coding.encoder.flush(into: &output) else { return false }
         _ = writeCompressed(&output)
+        return true
     }
 
     /// Sends the end of the coded content. Returns false when that failed, and the exchange with it.

@@ -549,8 +549,11 @@ final class Exchange {
         downstream.cut()
     }
 
-    /// Takes back a response's head that waits for the first bytes of its content, so that an answer of ours can go in its place.
+    /// Takes back a response's head that waits for the first bytes of its content, so that an answer of ours can go in its place. Where
+    /// content has come the response has begun, and what its coding still keeps of it goes out first (docs/rules.md F14).
     func withdrawHead() {
+        guard machine.response == .streaming else { return }
+        if let responseCoding, responseCoding.encoder.isPending { _ = bringCompressed(responseCoding) }
         guard machine.response == .streaming, record.bytesBack == 0, downstream?.withdraw() == true else { return }
         if let responseCoding { recycle(responseCoding.encoder) }
         if tap != nil { tapWithdrawn() }
