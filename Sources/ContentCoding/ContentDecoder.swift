@@ -138,7 +138,8 @@ public final class ContentDecoder {
     /// Takes bytes of the body and appends what they stand for to `output`, at most 64 KiB. Returns the bytes used: all,
     /// unless the 64 KiB are full.
     ///
-    /// Throws what is wrong with them, and what passes a limit. After an error it must be begun anew.
+    /// Throws what is wrong with them, and what passes a limit; what came out of the bytes before that is in `output`, so that whoever
+    /// reads it on finds what is wrong there first however the input was cut. After an error it must be begun anew.
     public func feed(_ input: Span<UInt8>, into output: inout OutputBuffer) throws(CodingError) -> Int {
         guard second != nil else {
             return try run(&first, input, into: &output, room: Self.room(for: input.count), input: true)
@@ -155,8 +156,15 @@ public final class ContentDecoder {
                 let taken = try run(&second, waiting.span, into: &output, room: room, input: false)
                 waiting.drop(taken)
             } else if used < input.count || first?.hasMore == true {
-                used += try run(
-                    &first, input.extracting(used..<input.count), into: &waiting, room: Self.betweenSize, input: true)
+                do throws(CodingError) {
+                    used += try run(
+                        &first, input.extracting(used..<input.count), into: &waiting, room: Self.betweenSize,
+                        input: true)
+                } catch {
+                    // What came out goes as far as it has room.
+                    if room > 0 { _ = try run(&second, waiting.span, into: &output, room: room, input: false) }
+                    throw error
+                }
             } else {
                 return used
             }

@@ -120,6 +120,47 @@ import Transcoding
         }
     }
 
+    @Test("what is wrong with a coded body is what comes first in it, however it is cut", arguments: [true, false])
+    func firstFault(isJSON: Bool) throws {
+        var body = Self.encoded(isJSON ? #"{"a":1}"# : #"{"a":no}"#, .gzip)
+        // Its sum.
+        body[body.count - 6] ^= 1
+        let code = isJSON ? "coding_malformed" : "json_unexpected_byte"
+        try withRig([convert(.json, .form)], unix: true) { rig in
+            for cut in [0, 1, body.count - 9, body.count - 8, body.count - 6, body.count - 1] {
+                let client = try rig.connect()
+                let bytes = post(jsonType, body, "gzip")
+                client.send(Array(bytes[..<(bytes.count - body.count + cut)]))
+                rig.settle()
+                client.send(Array(bytes[(bytes.count - body.count + cut)...]))
+                let response = try rig.response(to: client)
+                #expect(response.status == 400 && response.text.contains(code), "\(cut): \(response.text)")
+            }
+            #expect(rig.upstreams.isEmpty)
+        }
+        try withRig([convertBack()], unix: true) { rig in
+            let client = try rig.connect()
+            for cut in [0, 1, body.count - 9, body.count - 8, body.count - 6, body.count - 1] {
+                client.send(getRequest)
+                var asked: RigPeer?
+                try rig.until("a request at the upstream") {
+                    asked = rig.upstreams.first { !$0.isOver && $0.has() }
+                    return asked != nil
+                }
+                let upstream = try #require(asked)
+                _ = upstream.take()
+                let bytes = answer(body, "gzip")
+                upstream.send(Array(bytes[..<(bytes.count - body.count + cut)]))
+                rig.settle()
+                upstream.send(Array(bytes[(bytes.count - body.count + cut)...]))
+                let response = try rig.response(to: client)
+                #expect(
+                    response.status == 502 && response.text.contains(#""cause":"\#(code)""#),
+                    "\(cut): \(response.text)")
+            }
+        }
+    }
+
     @Test("a streamed body whose coding is cut or damaged is no whole request upstream", arguments: Coding.allCases)
     func truncatedStream(_ coding: Coding) throws {
         var limits = Limits()

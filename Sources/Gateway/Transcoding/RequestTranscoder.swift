@@ -88,6 +88,9 @@ package struct RequestTranscoder: ~Copyable {
     /// Bytes that each byte of the body may become, from some output on.
     private var growthLimit = 1
     private var hasCodingFault = false
+    /// What is wrong with the body's coding behind what was decoded of it, and is converted first: that it can't be would be found before
+    /// where it came in an earlier read.
+    private var faultBehind: CodingError?
 
     package init() {}
 
@@ -219,6 +222,7 @@ package struct RequestTranscoder: ~Copyable {
                 step.outcome = try full(conversion)
                 return step
             }
+            if let faultBehind { throw codingRefusal(faultBehind) }
             guard step.consumed < input.count || decoder.hasMore else { return step }
             guard decodedLeft > 0 else {
                 step.outcome = .tick
@@ -227,7 +231,8 @@ package struct RequestTranscoder: ~Copyable {
             do throws(CodingError) {
                 step.consumed += try decoder.feed(input.extracting(step.consumed..<input.count), into: &decoded)
             } catch {
-                throw codingRefusal(error)
+                faultBehind = error
+                step.consumed = input.count
             }
         }
     }
@@ -527,6 +532,7 @@ package struct RequestTranscoder: ~Copyable {
         padding = nil
         takenCount = 0
         hasCodingFault = false
+        faultBehind = nil
     }
 }
 
