@@ -236,7 +236,7 @@ public final class HTTP2Stream {
     internal var holdsContent: Bool { held.count > keptBack }
 
     private func tellEnd() {
-        if !state.hasEnded, let endCode = state.endCode, !holdsContent { return tellClosed(endCode) }
+        if !state.hasEnded, !state.isPaused, let endCode = state.endCode, !holdsContent { return tellClosed(endCode) }
         guard state.hasEnded, held.isEmpty, !state.isEndTold else { return }
         state.isEndTold = true
         handler?.contentEnded(self)

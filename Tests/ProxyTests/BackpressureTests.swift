@@ -34,6 +34,28 @@ import Transcoding
         }
     }
 
+    @Test(
+        "F14: a response that is cut waits for a client that doesn't read, and ends short behind all that came",
+        arguments: [100, 180, 200, 220, 240, 260, 280, 320, 400, 700])
+    func cutForSlowClient(kibibytes: Int) throws {
+        try withRig(unix: true) { rig in
+            let client = try rig.connect(sending: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.pause()
+            _ = try rig.request()
+            let upstream = rig.upstreams[0]
+            let body = (0..<kibibytes * 1024).map { UInt8(truncatingIfNeeded: $0 / 251) }
+            upstream.send("HTTP/1.1 200 OK\r\nContent-Length: \(body.count + 1)\r\n\r\n")
+            upstream.send(body)
+            // Behind what waits there.
+            upstream.halfClose()
+            rig.settle()
+            client.resume()
+            try rig.until("the client's connection has ended") { client.isOver }
+            #expect(client.failure == nil)
+            #expect(client.received.count > body.count && client.received.suffix(body.count) == body[...])
+        }
+    }
+
     @Test("an upstream that doesn't read stops the client, and gets all when it reads again", arguments: [true, false])
     func slowUpstream(chunked: Bool) throws {
         try withRig(unix: true) { rig in

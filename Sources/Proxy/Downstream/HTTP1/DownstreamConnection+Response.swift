@@ -125,6 +125,6 @@ extension DownstreamConnection: Downstream, SwitchableSink {
     /// came, to clients, which send it again.
     func cut() {
         flush()
-        close(reset: endsByClose)
+        if endsByClose { close(reset: true) } else { closeShort() }
     }
 }

@@ -396,6 +396,18 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         stream.resumeReading()
     }
 
+    /// Ends a response that can't be finished: a slow client gets what waits of it first, as long as it takes some.
+    func closeShort() {
+        stream.flush()
+        guard phase == .exchange, let exchange, stream.queued > 0 else { return close() }
+        self.exchange = nil
+        exchange.abandon()
+        recycle(exchange)
+        if stream.queued >= MemoryCharge.step { charge.force(stream.queued, from: worker.memory) }
+        disarm()
+        linger()
+    }
+
     /// Closes as soon as what waits is sent.
     private func closeWhenSent() {
         stream.flush()
