@@ -13,7 +13,6 @@ internal struct FlatEncoder<Target: FieldEncoder>: UniformSink, OutputEncoder, ~
     let hasParts: Bool
     /// Whether to say that the output is full behind every event that others than events may follow, so that a decoder stops there.
     var isStepping = false
-    private let parts: Int
     /// Follows the place of the value at hand, where there are parts; and the number of the next element of each open
     /// container, -1 in an object.
     private var places: PathMatcher
@@ -28,8 +27,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: UniformSink, OutputEncoder, ~
         flattener.observer = observer
         flattener.drainLater()
         flattener.leavesNullsToEvents = plan.leavesOutNullMembers
-        parts = plan.jsonParts.count
-        hasParts = parts > 0
+        hasParts = !plan.jsonParts.isEmpty
         places = PathMatcher(plan.jsonParts)
         head.setMediaType(Self.jsonType.span)
         head.isText = true
@@ -123,7 +121,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: UniformSink, OutputEncoder, ~
             places.enter(index: position)
             positions[positions.count - 1] += 1
         }
-        guard !positions.isEmpty, (0..<parts).contains(where: places.isHere) else { return false }
+        guard !positions.isEmpty, places.isAnyHere else { return false }
         inPart = true
         json.reset()
         try flattener.beginFile(head)

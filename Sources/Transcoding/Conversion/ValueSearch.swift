@@ -64,7 +64,7 @@ private struct ValueFinder: EventSink {
             matcher.enter(index: count)
             open[open.count - 1] = count + 1
         }
-        isHere = matcher.isHere(0)
+        isHere = matcher.isAnyHere
     }
 
     private mutating func end() {

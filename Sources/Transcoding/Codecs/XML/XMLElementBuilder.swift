@@ -32,7 +32,8 @@ extension XML {
         private let textKey: [UInt8]
         private var frames: [Frame] = []
         internal private(set) var path = ElementPath()
-        private var arrays: ArrayPaths
+        /// Follows the paths of elements that are arrays even where they stand alone.
+        private var arrays: PathMatcher
         /// The text of the open elements.
         private var text = ByteStore()
         /// The name of the attribute at hand as a member's, and whether it is one.
@@ -45,13 +46,13 @@ extension XML {
             self.limits = limits
             prefix = Array(options.attributePrefix.utf8)
             textKey = Array(options.textKey.utf8)
-            arrays = ArrayPaths(options.alwaysArray, countsRoot: options.root == .keep)
+            arrays = PathMatcher(options.alwaysArray)
         }
 
         internal mutating func reset() {
             frames.removeAll(keepingCapacity: true)
             path.removeAll()
-            arrays.removeAll()
+            arrays.reset()
             text.removeAll(keepingUpTo: 64 * 1024)
         }
 
@@ -66,7 +67,11 @@ extension XML {
                 if frames[last].object == Tree.none { frames[last].object = try tree.makeNode(.object) }
             }
             path.push(name)
-            frames.append(Frame(textStart: text.count, runStart: text.count, isArray: arrays.push(name)))
+            // Without the root element's name paths begin below it.
+            let isOnPath = options.root == .keep || !frames.isEmpty
+            if isOnPath { arrays.enter(key: name) }
+            let isArray = isOnPath && arrays.isAnyHere
+            frames.append(Frame(textStart: text.count, runStart: text.count, isArray: isArray))
         }
 
         internal mutating func beginAttribute(_ name: Span<UInt8>) {
@@ -115,7 +120,7 @@ extension XML {
             try place(value, of: frame, tree: &tree)
             frames.removeLast()
             path.pop()
-            arrays.pop()
+            if arrays.depth > 0 { arrays.leave() }
         }
 
         /// Ends the text before a tag inside of an element with children: white space alone goes, other text stays or

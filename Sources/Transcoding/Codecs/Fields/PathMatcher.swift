@@ -40,6 +40,9 @@ internal struct PathMatcher {
     /// Whether the path leads to the value at hand.
     func isHere(_ path: Int) -> Bool { paths[path].segments.count == depth && bit(path, row: depth) }
 
+    /// Whether any of the paths leads to the value at hand.
+    var isAnyHere: Bool { paths.indices.contains(where: isHere) }
+
     /// Whether the path leads through the value at hand, to what is in it.
     func leads(to path: Int) -> Bool { paths[path].segments.count > depth && bit(path, row: depth) }
 
