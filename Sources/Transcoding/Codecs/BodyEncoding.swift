@@ -22,47 +22,6 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
     /// Those of them without files, whose values can be told from a body alone.
     package static let values = structured.filter { !$0.hasFiles }
 
-    /// The media type of a body in this encoding, in lower case and without parameters.
-    public var mediaType: String {
-        switch self {
-        case .form: "application/x-www-form-urlencoded"
-        case .json: "application/json"
-        case .multipart: "multipart/form-data"
-        case .plist, .bplist: "application/x-plist"
-        case .xml: "application/xml"
-        case .text: "text/plain"
-        case .raw: "application/octet-stream"
-        }
-    }
-
-    /// The name in settings, logs and metrics: the raw value, without an allocation.
-    public var name: StaticString {
-        switch self {
-        case .form: "form"
-        case .json: "json"
-        case .multipart: "multipart"
-        case .plist: "plist"
-        case .bplist: "bplist"
-        case .xml: "xml"
-        case .text: "text"
-        case .raw: "raw"
-        }
-    }
-
-    /// A number of its own, from 0 on, for tables.
-    public var number: Int {
-        switch self {
-        case .form: 0
-        case .json: 1
-        case .multipart: 2
-        case .plist: 3
-        case .bplist: 4
-        case .xml: 5
-        case .text: 6
-        case .raw: 7
-        }
-    }
-
     private struct Traits: OptionSet {
         let rawValue: UInt8
 
@@ -76,18 +35,30 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
     }
 
     /// What is asked of every encoding, as the properties below say it.
-    private var traits: Traits {
+    @inline(__always)
+    private var row: (number: Int, name: StaticString, mediaType: String, traits: Traits) {
         switch self {
-        case .form: [.isFlat, .isAuto]
-        case .json: [.hasObjects, .isAuto]
-        case .multipart: [.isFlat, .hasFiles, .isAuto]
-        case .plist: [.hasObjects, .hasDates, .isAuto]
-        case .bplist: [.hasObjects, .hasDates, .isBinary]
-        case .xml: [.hasObjects, .isAuto]
-        case .text: [.isWhole]
-        case .raw: [.isFlat, .hasFiles, .isWhole]
+        case .form: (0, "form", "application/x-www-form-urlencoded", [.isFlat, .isAuto])
+        case .json: (1, "json", "application/json", [.hasObjects, .isAuto])
+        case .multipart: (2, "multipart", "multipart/form-data", [.isFlat, .hasFiles, .isAuto])
+        case .plist: (3, "plist", "application/x-plist", [.hasObjects, .hasDates, .isAuto])
+        case .bplist: (4, "bplist", "application/x-plist", [.hasObjects, .hasDates, .isBinary])
+        case .xml: (5, "xml", "application/xml", [.hasObjects, .isAuto])
+        case .text: (6, "text", "text/plain", [.isWhole])
+        case .raw: (7, "raw", "application/octet-stream", [.isFlat, .hasFiles, .isWhole])
         }
     }
+
+    private var traits: Traits { row.traits }
+
+    /// A number of its own, from 0 on, for tables.
+    public var number: Int { row.number }
+
+    /// The name in settings, logs and metrics: the raw value, without an allocation.
+    public var name: StaticString { row.name }
+
+    /// The media type of a body in this encoding, in lower case and without parameters.
+    public var mediaType: String { row.mediaType }
 
     /// Whether a body is a list of fields and files, and no document.
     public var isFlat: Bool { traits.contains(.isFlat) }
