@@ -84,7 +84,7 @@ public struct ValueBuilder: EventSink {
     /// See `EventSink`.
     public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
         try charge(text.count)
-        guard text.isJSONNumber else { throw ValueFault.text.error() }
+        guard NumberText(text) != nil else { throw ValueFault.text.error() }
         put(.number(Value.Number(unchecked: text.lossyString())))
     }
 

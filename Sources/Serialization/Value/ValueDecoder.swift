@@ -760,7 +760,7 @@ extension Tree {
     fileprivate func string(_ node: Node) -> String { text(node).lossyString() }
     fileprivate func copiedText(_ node: Node) -> [UInt8] { text(node).copied() }
     fileprivate func isText(_ node: Node, _ other: StaticString) -> Bool { text(node).isEqual(to: other) }
-    fileprivate func isNumber(_ node: Node) -> Bool { text(node).isJSONNumber }
+    fileprivate func isNumber(_ node: Node) -> Bool { NumberText(text(node)) != nil }
     fileprivate func smallInteger(_ node: Node) -> Int? { text(node).smallInteger }
     fileprivate func largeInteger(_ node: Node) -> UInt64? { text(node).largeInteger }
     fileprivate func shortReal(_ node: Node) -> Double? { text(node).shortReal }

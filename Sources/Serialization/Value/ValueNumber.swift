@@ -9,7 +9,7 @@ extension Value {
 
         /// A number with this text, or nil where it is not in JSON's grammar.
         public init?(_ text: String) {
-            guard Self.isJSON(text) else { return nil }
+            guard NumberText(Array(text.utf8).span) != nil else { return nil }
             self.text = text
         }
 
@@ -37,40 +37,6 @@ extension Value {
 
         /// The nearest `Double`; infinite where the number is beyond all.
         public var double: Double { Double(text) ?? .nan }
-
-        private static func isJSON(_ text: String) -> Bool {
-            var text = text
-            // SAFETY: the buffer is used only inside the closure.
-            return text.withUTF8 { unsafe Span(_unsafeElements: $0).isJSONNumber }
-        }
-    }
-}
-
-extension Span where Element == UInt8 {
-    /// Whether the bytes are a `number` of RFC 8259 §6: an optional minus, digits without a leading zero, a fraction, an
-    /// exponent.
-    internal var isJSONNumber: Bool {
-        var at = count > 0 && self[0] == UInt8(ascii: "-") ? 1 : 0
-        let first = at
-        guard passDigits(&at), at == first + 1 || self[first] != UInt8(ascii: "0") else { return false }
-        if at < count, self[at] == UInt8(ascii: ".") {
-            at += 1
-            guard passDigits(&at) else { return false }
-        }
-        if at < count, self[at] | 0x20 == UInt8(ascii: "e") {
-            at += 1
-            if at < count, self[at] == UInt8(ascii: "+") || self[at] == UInt8(ascii: "-") { at += 1 }
-            guard passDigits(&at) else { return false }
-        }
-        return at == count
-    }
-
-    /// Passes the digits that begin at `at`; false where there are none.
-    @inline(__always)
-    private func passDigits(_ at: inout Int) -> Bool {
-        let start = at
-        while at < count, ASCII.isDigit(self[at]) { at += 1 }
-        return at > start
     }
 }
 
