@@ -252,41 +252,30 @@ private final class DecodedDocument {
     @inline(__always)
     private func decodeOwn<T: Decodable>(_ type: T.Type, of decoder: NodeDecoder) throws -> T {
         let node = decoder.node
-        // SAFETY: each cast is from a type to itself.
         if Scalar.holds(T.self) { return try scalar(type, node) { decoder } }
-        if T.self == Value.self { return unsafe unsafeBitCast(value(of: node), to: T.self) }
-        if T.self == Timestamp.self, let made = try time(decoder) { return unsafe unsafeBitCast(made, to: T.self) }
-        if T.self == [UInt8].self, let made = try bytes(decoder) { return unsafe unsafeBitCast(made, to: T.self) }
+        if T.self == Value.self { return own(value(of: node)) }
+        if T.self == Timestamp.self, let made = try time(decoder) { return own(made) }
+        if T.self == [UInt8].self, let made = try bytes(decoder) { return own(made) }
         // A text that may stand for nil is itself where a text is asked for.
         if tree.kind(node) == .string {
-            if T.self == String?.self { return unsafe unsafeBitCast(String?.some(tree.string(node)), to: T.self) }
-            if T.self == Value?.self { return unsafe unsafeBitCast(Value?.some(value(of: node)), to: T.self) }
+            if T.self == String?.self { return own(String?.some(tree.string(node))) }
+            if T.self == Value?.self { return own(Value?.some(value(of: node))) }
         } else if !hasTransform, tree.kind(node).isArray {
             // The library's arrays look their own metadata up for each element.
-            if T.self == [String].self {
-                return unsafe unsafeBitCast(try elements(String.self, of: decoder), to: T.self)
-            }
-            if T.self == [Int].self { return unsafe unsafeBitCast(try elements(Int.self, of: decoder), to: T.self) }
-            if T.self == [Double].self {
-                return unsafe unsafeBitCast(try elements(Double.self, of: decoder), to: T.self)
-            }
-            if T.self == [Bool].self { return unsafe unsafeBitCast(try elements(Bool.self, of: decoder), to: T.self) }
-            if T.self == [Float].self { return unsafe unsafeBitCast(try elements(Float.self, of: decoder), to: T.self) }
-            if T.self == [Int64].self { return unsafe unsafeBitCast(try elements(Int64.self, of: decoder), to: T.self) }
-            if T.self == [Int32].self { return unsafe unsafeBitCast(try elements(Int32.self, of: decoder), to: T.self) }
-            if T.self == [Int16].self { return unsafe unsafeBitCast(try elements(Int16.self, of: decoder), to: T.self) }
-            if T.self == [Int8].self { return unsafe unsafeBitCast(try elements(Int8.self, of: decoder), to: T.self) }
-            if T.self == [UInt].self { return unsafe unsafeBitCast(try elements(UInt.self, of: decoder), to: T.self) }
-            if T.self == [UInt64].self {
-                return unsafe unsafeBitCast(try elements(UInt64.self, of: decoder), to: T.self)
-            }
-            if T.self == [UInt32].self {
-                return unsafe unsafeBitCast(try elements(UInt32.self, of: decoder), to: T.self)
-            }
-            if T.self == [UInt16].self {
-                return unsafe unsafeBitCast(try elements(UInt16.self, of: decoder), to: T.self)
-            }
-            if T.self == [UInt8].self { return unsafe unsafeBitCast(try elements(UInt8.self, of: decoder), to: T.self) }
+            if T.self == [String].self { return own(try elements(String.self, of: decoder)) }
+            if T.self == [Int].self { return own(try elements(Int.self, of: decoder)) }
+            if T.self == [Double].self { return own(try elements(Double.self, of: decoder)) }
+            if T.self == [Bool].self { return own(try elements(Bool.self, of: decoder)) }
+            if T.self == [Float].self { return own(try elements(Float.self, of: decoder)) }
+            if T.self == [Int64].self { return own(try elements(Int64.self, of: decoder)) }
+            if T.self == [Int32].self { return own(try elements(Int32.self, of: decoder)) }
+            if T.self == [Int16].self { return own(try elements(Int16.self, of: decoder)) }
+            if T.self == [Int8].self { return own(try elements(Int8.self, of: decoder)) }
+            if T.self == [UInt].self { return own(try elements(UInt.self, of: decoder)) }
+            if T.self == [UInt64].self { return own(try elements(UInt64.self, of: decoder)) }
+            if T.self == [UInt32].self { return own(try elements(UInt32.self, of: decoder)) }
+            if T.self == [UInt16].self { return own(try elements(UInt16.self, of: decoder)) }
+            if T.self == [UInt8].self { return own(try elements(UInt8.self, of: decoder)) }
         }
         return try T(from: decoder)
     }
@@ -307,41 +296,30 @@ private final class DecodedDocument {
     /// A boolean, a text or a number of Swift's. `decoder` says where it stands when the node has none that fits.
     @inline(__always)
     fileprivate func scalar<T>(_ type: T.Type, _ node: Tree.Node, _ decoder: () -> NodeDecoder) throws -> T {
-        // SAFETY: each cast is from a type to itself.
-        if T.self == String.self {
-            if let made = text(node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Int.self {
-            if let made = integer(Int.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Bool.self {
-            if let made = boolean(node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Double.self {
-            if let made = real(node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Float.self {
-            if let made = single(node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Int64.self {
-            if let made = integer(Int64.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Int32.self {
-            if let made = integer(Int32.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Int16.self {
-            if let made = integer(Int16.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Int8.self {
-            if let made = integer(Int8.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == UInt.self {
-            if let made = integer(UInt.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == UInt64.self {
-            if let made = integer(UInt64.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == UInt32.self {
-            if let made = integer(UInt32.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == UInt16.self {
-            if let made = integer(UInt16.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == UInt8.self {
-            if let made = integer(UInt8.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == Int128.self {
-            if let made = integer(Int128.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        } else if T.self == UInt128.self {
-            if let made = integer(UInt128.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
-        }
+        if T.self == String.self, let made = text(node) { return own(made) }
+        if T.self == Int.self, let made = integer(Int.self, node) { return own(made) }
+        if T.self == Bool.self, let made = boolean(node) { return own(made) }
+        if T.self == Double.self, let made = real(node) { return own(made) }
+        if T.self == Float.self, let made = single(node) { return own(made) }
+        if T.self == Int64.self, let made = integer(Int64.self, node) { return own(made) }
+        if T.self == Int32.self, let made = integer(Int32.self, node) { return own(made) }
+        if T.self == Int16.self, let made = integer(Int16.self, node) { return own(made) }
+        if T.self == Int8.self, let made = integer(Int8.self, node) { return own(made) }
+        if T.self == UInt.self, let made = integer(UInt.self, node) { return own(made) }
+        if T.self == UInt64.self, let made = integer(UInt64.self, node) { return own(made) }
+        if T.self == UInt32.self, let made = integer(UInt32.self, node) { return own(made) }
+        if T.self == UInt16.self, let made = integer(UInt16.self, node) { return own(made) }
+        if T.self == UInt8.self, let made = integer(UInt8.self, node) { return own(made) }
+        if T.self == Int128.self, let made = integer(Int128.self, node) { return own(made) }
+        if T.self == UInt128.self, let made = integer(UInt128.self, node) { return own(made) }
         throw mismatch(type, decoder())
+    }
+
+    /// What was found, as the type that the caller knows it to be.
+    @inline(__always)
+    private func own<Found, T>(_ found: Found) -> T {
+        // SAFETY: the cast is from a type to itself.
+        unsafe unsafeBitCast(found, to: T.self)
     }
 
     /// Whether the value is null, or the text that was written for one.

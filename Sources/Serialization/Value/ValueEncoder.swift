@@ -218,43 +218,36 @@ internal final class EncodedDocument {
     /// Writes a boolean, a text or a number of Swift's into a node.
     @inline(__always)
     fileprivate func put<T>(scalar value: T, into node: Tree.Node) throws(ConversionError) {
-        // SAFETY: each cast is from a type to itself.
-        if T.self == String.self {
-            try tree.setText(node, .string, utf8: unsafe unsafeBitCast(value, to: String.self))
-        } else if T.self == Int.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int.self))
-        } else if T.self == Bool.self {
-            tree.setKind(node, unsafe unsafeBitCast(value, to: Bool.self) ? .yes : .no)
-        } else if T.self == Double.self {
-            let number = unsafe unsafeBitCast(value, to: Double.self)
-            try put(number: number.description, isFinite: number.isFinite, into: node)
-        } else if T.self == Float.self {
-            let number = unsafe unsafeBitCast(value, to: Float.self)
-            let text = widensFloats ? Double(number).description : number.description
-            try put(number: text, isFinite: number.isFinite, into: node)
-        } else if T.self == Int64.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int64.self))
-        } else if T.self == Int32.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int32.self))
-        } else if T.self == Int16.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int16.self))
-        } else if T.self == Int8.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int8.self))
-        } else if T.self == UInt.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt.self))
-        } else if T.self == UInt64.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt64.self))
-        } else if T.self == UInt32.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt32.self))
-        } else if T.self == UInt16.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt16.self))
-        } else if T.self == UInt8.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt8.self))
-        } else if T.self == Int128.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int128.self))
-        } else if T.self == UInt128.self {
-            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt128.self))
+        if T.self == String.self { return try tree.setText(node, .string, utf8: own(value)) }
+        if T.self == Int.self { return try tree.setNumber(node, own(value) as Int) }
+        if T.self == Bool.self { return tree.setKind(node, own(value) ? .yes : .no) }
+        if T.self == Double.self {
+            let number: Double = own(value)
+            return try put(number: number.description, isFinite: number.isFinite, into: node)
         }
+        if T.self == Float.self {
+            let number: Float = own(value)
+            let text = widensFloats ? Double(number).description : number.description
+            return try put(number: text, isFinite: number.isFinite, into: node)
+        }
+        if T.self == Int64.self { return try tree.setNumber(node, own(value) as Int64) }
+        if T.self == Int32.self { return try tree.setNumber(node, own(value) as Int32) }
+        if T.self == Int16.self { return try tree.setNumber(node, own(value) as Int16) }
+        if T.self == Int8.self { return try tree.setNumber(node, own(value) as Int8) }
+        if T.self == UInt.self { return try tree.setNumber(node, own(value) as UInt) }
+        if T.self == UInt64.self { return try tree.setNumber(node, own(value) as UInt64) }
+        if T.self == UInt32.self { return try tree.setNumber(node, own(value) as UInt32) }
+        if T.self == UInt16.self { return try tree.setNumber(node, own(value) as UInt16) }
+        if T.self == UInt8.self { return try tree.setNumber(node, own(value) as UInt8) }
+        if T.self == Int128.self { return try tree.setNumber(node, own(value) as Int128) }
+        if T.self == UInt128.self { return try tree.setNumber(node, own(value) as UInt128) }
+    }
+
+    /// A value as what the caller knows it to be.
+    @inline(__always)
+    private func own<T, Own>(_ value: T) -> Own {
+        // SAFETY: the cast is from a type to itself.
+        unsafe unsafeBitCast(value, to: Own.self)
     }
 
     private func put(number text: String, isFinite: Bool, into node: Tree.Node) throws(ConversionError) {
