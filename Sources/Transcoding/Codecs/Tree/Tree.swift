@@ -390,22 +390,16 @@ extension Tree: EventSink {
     /// A tree is never full: it refuses.
     package var isFull: Bool { false }
 
-    /// See `EventSink`.
     package mutating func beginObject() throws(ConversionError) { open = try beginValue(.object) }
-    /// See `EventSink`.
     package mutating func endObject() throws(ConversionError) { open = records[Int(open)].parent }
-    /// See `EventSink`.
     package mutating func beginArray() throws(ConversionError) { open = try beginValue(.array) }
-    /// See `EventSink`.
     package mutating func endArray() throws(ConversionError) { open = records[Int(open)].parent }
 
-    /// See `EventSink`.
     package mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
         pendingNameStart = try store(name)
         pendingNameCount = Int32(name.count)
     }
 
-    /// See `EventSink`.
     package mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if openString == Tree.none {
             openString = try beginValue(.string)
@@ -418,34 +412,22 @@ extension Tree: EventSink {
         if isLast { openString = Tree.none }
     }
 
-    /// See `EventSink`.
-    package mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
-        let node = try beginValue(.number)
-        try setText(node, .number, text)
+    package mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try scalar(.number, text) }
+    package mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try scalar(.date, text) }
+    package mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try scalar(.data, bytes) }
+
+    @inline(__always)
+    private mutating func scalar(_ kind: Kind, _ text: Span<UInt8>) throws(ConversionError) {
+        let node = try beginValue(kind)
+        try setText(node, kind, text)
         scalarCount += 1
     }
 
-    /// See `EventSink`.
-    package mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
-        let node = try beginValue(.date)
-        try setText(node, .date, text)
-        scalarCount += 1
-    }
-
-    /// See `EventSink`.
-    package mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
-        let node = try beginValue(.data)
-        try setText(node, .data, bytes)
-        scalarCount += 1
-    }
-
-    /// See `EventSink`.
     package mutating func bool(_ value: Bool) throws(ConversionError) {
         _ = try beginValue(value ? .yes : .no)
         scalarCount += 1
     }
 
-    /// See `EventSink`.
     package mutating func null() throws(ConversionError) {
         _ = try beginValue(.null)
         scalarCount += 1
@@ -458,7 +440,6 @@ extension Tree: EventSink {
             field: head.name.lossyString(), setting: "files")
     }
 
-    /// See `EventSink`.
     package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
 
     /// The node of a value that begins: below what is open, or a new root.
