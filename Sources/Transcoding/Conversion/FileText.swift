@@ -222,12 +222,6 @@ private struct QuotedPlace {
     }
 }
 
-extension ByteStore {
-    fileprivate mutating func append(_ other: ByteStore, _ range: Range<Int>) {
-        append(contentsOf: other.slice(range))
-    }
-}
-
 extension Base64Decoder {
     fileprivate mutating func decode(_ text: ByteStore, into output: inout OutputBuffer) -> Int? {
         decode(text.span, into: &output)

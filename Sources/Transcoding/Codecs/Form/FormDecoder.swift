@@ -739,7 +739,7 @@ extension Form.Decoder {
             end = run.end
             let isPlaced =
                 end < input.count && input[end] == UInt8(ascii: "&")
-                && (run.isASCII || readsBeyond && Self.isValid(decoded))
+                && (run.isASCII || readsBeyond && decoded.isValidUTF8)
                 && sink.place(decoded.span, at: name, steps.span, from: kept)
             decoded.removeAll()
             guard isPlaced else { return false }
@@ -810,7 +810,7 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         let run = decodeWhole(input, from: start)
         if run.end < input.count, input[run.end] == UInt8(ascii: "&"),
-            run.isASCII || readsBeyond && Self.isValid(decoded)
+            run.isASCII || readsBeyond && decoded.isValidUTF8
         {
             at = run.end + 1
             state = .pairStart
@@ -869,7 +869,4 @@ extension Form.Decoder {
         state = .pairStart
         try sink.field(name.span, decoded.span, isPlain: true)
     }
-
-    /// A span of a stored property would hold all of the decoder.
-    internal static func isValid(_ text: ByteStore) -> Bool { UTF8Validator.isValid(text.span) }
 }

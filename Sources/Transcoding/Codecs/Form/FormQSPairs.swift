@@ -151,7 +151,7 @@ extension Form.Decoder {
         text.removeAll()
         let run = text.append(formDecoding: raw, from: start, to: raw.count)
         var isTaken = false
-        if run.end == raw.count, run.isASCII || Self.isValid(text) {
+        if run.end == raw.count, run.isASCII || text.isValidUTF8 {
             isTaken = try take(name, isPlain: isPlain, text.span, into: &sink)
         }
         text.removeAll()

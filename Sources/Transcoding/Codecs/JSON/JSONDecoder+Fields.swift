@@ -106,14 +106,29 @@ extension JSON.Decoder {
         if progress.fields > 0 { flattener.target.hasFields = true }
         count += progress.fields
         state = progress.state
-        if state != .commaOrEnd || progress.nameCount == -1 {
-            namePlace = .none
-        } else if progress.nameCount >= 0 {
-            namePlace = .slice
-            nameStart = progress.nameStart
-            nameEnd = progress.nameStart + progress.nameCount
-        }
+        noteName(start: progress.nameStart, count: progress.nameCount)
         return progress.at
+    }
+
+    /// Remembers where the name of the member that ended last lies, as `Progress` has it.
+    private mutating func noteName(start: Int, count: Int) {
+        if state != .commaOrEnd || count == -1 {
+            namePlace = .none
+        } else if count >= 0 {
+            namePlace = .slice
+            nameStart = start
+            nameEnd = start + count
+        }
+    }
+
+    /// What is next at a place of the blocks' in the container that is open.
+    @inline(__always)
+    private func state(at place: recast_place) -> State {
+        switch place {
+        case recast_place_behind: .commaOrEnd
+        case recast_place_item: isInObject ? .name : .value
+        default: isInObject ? .nameOrEnd : .elementOrEnd
+        }
     }
 
     /// The loop: reads fields and writes them to `target` until there is something else to do. Returns the number of bytes
@@ -175,11 +190,7 @@ extension JSON.Decoder {
                     isObject = isInObject
                     prefixEnd = flattener.containers[top].prefixEnd
                     nameRoom = flattener.directNameRoom
-                    switch unsafe blocks.place {
-                    case recast_place_behind: state = .commaOrEnd
-                    case recast_place_item: state = isObject ? .name : .value
-                    default: state = isObject ? .nameOrEnd : .elementOrEnd
-                    }
+                    state = unsafe self.state(at: blocks.place)
                     guard to < left else {
                         progress.stop = .full
                         break
@@ -323,7 +334,7 @@ extension JSON.Decoder {
                         for: Target.self)
                 }
             case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-                text.end = unsafe Self.endOfNumber(source, from: start, to: end)
+                text.end = Self.endOfDecimal(in: input, from: start)
                 text.count = text.end &- start
                 // A number is short, so it may be copied as one block.
                 guard text.count > 0, text.count <= min(16, limits.number), start &+ 16 <= end,
@@ -559,7 +570,7 @@ extension JSON.Decoder {
             let fields = flattener.target.directFields
         else { return 0 }
         var taken = 0
-        var nameCount = -2
+        var (nameStart, nameCount) = (0, -2)
         if checksNames { flattener.document.hasDistinctNames = true }
         // SAFETY: the loop reads the slice's bytes, and writes only into the room of the tree's bytes and nodes. No field has a
         // prefix here.
@@ -603,24 +614,15 @@ extension JSON.Decoder {
                         after: count, scalars: Int(blocks.fields) - Int(scalars), open: blocks.open,
                         hasMany: blocks.has_many, childrenBefore: children, deepest: depth + blocks.deepest,
                         hasNumbers: blocks.has_number_names)
-                    switch unsafe blocks.place {
-                    case recast_place_behind: state = .commaOrEnd
-                    case recast_place_item: state = isInObject ? .name : .value
-                    default: state = isInObject ? .nameOrEnd : .elementOrEnd
-                    }
+                    state = unsafe state(at: blocks.place)
                 }
                 count += unsafe blocks.fields
                 nameCount = unsafe blocks.name_count
-                if nameCount >= 0 { nameStart = unsafe blocks.name_start }
+                nameStart = unsafe blocks.name_start
             }
         }
         guard taken > 0 else { return 0 }
-        if state != .commaOrEnd || nameCount == -1 {
-            namePlace = .none
-        } else if nameCount >= 0 {
-            namePlace = .slice
-            nameEnd = nameStart + nameCount
-        }
+        noteName(start: nameStart, count: nameCount)
         return taken
     }
 
@@ -714,32 +716,10 @@ extension JSON.Decoder {
         let bound = min(input.count, start + Self.shortText)
         unescaped.removeAll()
         let run = unescaped.append(textUnescaping: input, from: start, to: bound)
-        guard run.end < bound, input[run.end] == UInt8(ascii: "\""), run.isASCII || Self.isValid(unescaped) else {
+        guard run.end < bound, input[run.end] == UInt8(ascii: "\""), run.isASCII || unescaped.isValidUTF8 else {
             return -1
         }
         return run.end + 1
-    }
-
-    /// Where the number that begins at `start` ends, as `endOfDecimal` says; a number is short, so it looks at each byte.
-    @inline(__always)
-    @unsafe
-    static func endOfNumber(_ source: UnsafeRawPointer, from start: Int, to end: Int) -> Int {
-        // SAFETY: the caller's source holds `end` bytes, and `at` is below that at each look.
-        func byte(_ at: Int) -> UInt8 { at < end ? unsafe source.load(fromByteOffset: at, as: UInt8.self) : 0x65 }
-        let first = byte(start) == UInt8(ascii: "-") ? start &+ 1 : start
-        guard ASCII.isDigit(byte(first)) else { return start }
-        var at = first &+ 1
-        if byte(first) != UInt8(ascii: "0") {
-            while ASCII.isDigit(byte(at)) { at &+= 1 }
-        }
-        if byte(at) == UInt8(ascii: ".") {
-            let point = at
-            at &+= 1
-            while ASCII.isDigit(byte(at)) { at &+= 1 }
-            guard at > point &+ 1 else { return start }
-        }
-        let next = byte(at)
-        return next | 0x20 == UInt8(ascii: "e") || ASCII.isDigit(next) || next == UInt8(ascii: ".") ? start : at
     }
 
     /// Goes down into the container that is the value of `name`, or the next element, as the events do.
@@ -749,9 +729,7 @@ extension JSON.Decoder {
         isObject: Bool, _ name: DirectName, of input: Span<UInt8>, _ source: UnsafeRawPointer,
         in flattener: inout Flattener<Target>, _ fields: DirectFields, _ table: UnsafePointer<UInt32>
     ) {
-        levels.append(
-            Level(
-                isObject: isInObject, elementIndex: elementIndex, pathStart: path.count, nameMark: memberNames.count))
+        beginLevel()
         let top = flattener.containers.count &- 1
         // A document that is held has no prefixes: what would be one is written and forgotten.
         let isHeld = flattener.isGathering
@@ -811,11 +789,7 @@ extension JSON.Decoder {
     /// Goes up out of the innermost container, which has fields, as the events do.
     @inline(never)
     mutating func closeDirectly<Target: DirectFieldEncoder & ~Copyable>(in flattener: inout Flattener<Target>) {
-        let level = levels.removeLast()
-        if isInObject { memberNames.close(to: level.nameMark) }
-        isInObject = level.isObject
-        elementIndex = level.elementIndex
-        path.truncate(to: level.pathStart)
+        endLevel()
         flattener.closeDirectly()
     }
 }

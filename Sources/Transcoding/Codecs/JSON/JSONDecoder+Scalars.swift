@@ -53,7 +53,7 @@ extension JSON.Decoder {
     /// Where the number that begins at `start` ends, if it is whole in the slice and has no exponent; else `start`, and
     /// whatever is wrong with it is to be found.
     @inline(__always)
-    private static func endOfDecimal(in input: Span<UInt8>, from start: Int) -> Int {
+    static func endOfDecimal(in input: Span<UInt8>, from start: Int) -> Int {
         let count = input.count
         let first = input[start] == UInt8(ascii: "-") ? start &+ 1 : start
         guard first < count, ASCII.isDigit(input[first]) else { return start }

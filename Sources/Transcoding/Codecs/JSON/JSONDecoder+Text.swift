@@ -69,20 +69,14 @@ extension JSON.Decoder {
     private mutating func readShortText<Sink: EventSink & ~Copyable>(
         _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        let bound = min(input.count, at + Self.shortText)
-        unescaped.removeAll()
-        let run = unescaped.append(textUnescaping: input, from: at + 1, to: bound)
-        guard run.end < bound, input[run.end] == UInt8(ascii: "\"") else { return false }
-        guard run.isASCII || Self.isValid(unescaped) else { return false }
-        at = run.end + 1
+        let end = unescapeDirectly(input, from: at + 1)
+        guard end > 0 else { return false }
+        at = end
         let isMuted = mutedDepth >= 0
         endValue(input, at: &at)
         if !isMuted { try sink.string(unescaped.span, isLast: true) }
         return true
     }
-
-    /// A span of a stored property would hold all of the decoder.
-    static func isValid(_ text: ByteStore) -> Bool { UTF8Validator.isValid(text.span) }
 
     /// Reads the name that begins at `at`. Returns whether to return from `feed`.
     @inline(__always)

@@ -271,10 +271,7 @@ extension JSON {
             guard levels.count < limits.depth else {
                 throw limitFailure("depth", of: limits.depth, what: "the nesting of the document", at: at, in: input)
             }
-            levels.append(
-                Level(
-                    isObject: isInObject, elementIndex: elementIndex, pathStart: path.count,
-                    nameMark: memberNames.count))
+            beginLevel()
             switch namePlace {
             case .none: break
             case .slice: path.append(contentsOf: input.extracting(nameStart..<nameEnd))
@@ -286,6 +283,25 @@ extension JSON {
             state = isObject ? .nameOrEnd : .elementOrEnd
         }
 
+        /// Keeps what surrounds the container that begins.
+        @inline(__always)
+        mutating func beginLevel() {
+            levels.append(
+                Level(
+                    isObject: isInObject, elementIndex: elementIndex, pathStart: path.count,
+                    nameMark: memberNames.count))
+        }
+
+        /// Goes back to what surrounds the innermost container.
+        @inline(__always)
+        mutating func endLevel() {
+            let level = levels.removeLast()
+            if isInObject { memberNames.close(to: level.nameMark) }
+            isInObject = level.isObject
+            elementIndex = level.elementIndex
+            path.truncate(to: level.pathStart)
+        }
+
         /// Goes up out of the innermost container, whose bracket stands at `at`. Returns whether to return from `feed`.
         private mutating func close<Sink: EventSink & ~Copyable>(
             _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
@@ -293,11 +309,7 @@ extension JSON {
             at &+= 1
             let wasObject = isInObject
             let isMuted = mutedDepth >= 0
-            let level = levels.removeLast()
-            if wasObject { memberNames.close(to: level.nameMark) }
-            isInObject = level.isObject
-            elementIndex = level.elementIndex
-            path.truncate(to: level.pathStart)
+            endLevel()
             namePlace = .none
             endValue(input, at: &at)
             guard !isMuted else { return false }

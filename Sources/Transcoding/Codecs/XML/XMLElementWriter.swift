@@ -500,12 +500,6 @@ extension XML.EncodingOptions {
     private static let declarationPrefix = Array("xmlns:".utf8)
 }
 
-extension ByteStore {
-    fileprivate mutating func append(_ other: ByteStore, _ range: Range<Int>) {
-        append(contentsOf: other.slice(range))
-    }
-}
-
 extension Span where Element == UInt8 {
     /// Whether the first bytes are those of `prefix`.
     internal func hasPrefix(_ prefix: [UInt8]) -> Bool {
