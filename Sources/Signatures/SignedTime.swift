@@ -36,11 +36,9 @@ package enum SignedTime {
         case .seconds: return String(milliseconds / 1000)
         case .milliseconds: return String(milliseconds)
         case .iso:
-            let seconds = milliseconds / 1000
-            let date = CivilDay(daysSince1970: Int64(seconds / 86_400))
-            func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
-            return "\(date.year)-\(two(Int(date.month)))-\(two(Int(date.day)))T\(two(seconds / 3600 % 24)):"
-                + "\(two(seconds / 60 % 60)):\(two(seconds % 60))Z"
+            var text: [UInt8] = []
+            CivilDay.append(secondsSince1970: Int64(milliseconds / 1000), to: &text)
+            return String(decoding: text, as: UTF8.self) + "Z"
         }
     }
 }

@@ -33,6 +33,27 @@ package struct CivilDay {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - Self.epoch
     }
 
+    /// Appends `2001-01-31T12:00:00`: what so many seconds after the beginning of 1970 are, in a year from 0 to 9999.
+    package static func append(
+        secondsSince1970 seconds: Int64, separator: UInt8 = UInt8(ascii: "T"), to text: inout [UInt8]
+    ) {
+        func append(_ mark: UInt8?, _ value: Int64) {
+            if let mark { text.append(mark) }
+            text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
+            text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
+        }
+        let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
+        let date = CivilDay(daysSince1970: days)
+        let second = seconds - days * 86_400
+        append(nil, date.year / 100)
+        append(nil, date.year)
+        append(UInt8(ascii: "-"), date.month)
+        append(UInt8(ascii: "-"), date.day)
+        append(separator, second / 3600)
+        append(UInt8(ascii: ":"), second / 60 % 60)
+        append(UInt8(ascii: ":"), second % 60)
+    }
+
     /// Days from 1970-01-01 to 2001-01-01, from where Apple's dates count.
     package static let daysTo2001: Int64 = 11_323
 

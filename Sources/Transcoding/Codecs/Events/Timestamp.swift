@@ -85,31 +85,22 @@ public struct Timestamp: Hashable, Comparable, Sendable {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }
 
-    private static func padded(_ value: Int64, to width: Int) -> String {
-        let digits = String(value)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
-
-    private func text(separator: String, zone: String, withFraction: Bool) -> String {
-        let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
-        let date = CivilDay(daysSince1970: days)
-        let second = seconds - days * 86_400
-        var text = Self.padded(date.year, to: 4) + "-" + Self.padded(date.month, to: 2)
-        text += "-" + Self.padded(date.day, to: 2) + separator + Self.padded(second / 3600, to: 2)
-        text += ":" + Self.padded(second / 60 % 60, to: 2) + ":" + Self.padded(second % 60, to: 2)
+    private func text(separator: UInt8, zone: String, withFraction: Bool) -> String {
+        var text: [UInt8] = []
+        CivilDay.append(secondsSince1970: seconds, separator: separator, to: &text)
         if withFraction, nanoseconds != 0 {
-            var fraction = Self.padded(Int64(nanoseconds), to: 9)
-            while fraction.hasSuffix("0") { fraction.removeLast() }
-            text += "." + fraction
+            // Nine digits behind a one.
+            text += ".\(String(1_000_000_000 + Int64(nanoseconds)).dropFirst())".utf8
+            while text.last == UInt8(ascii: "0") { text.removeLast() }
         }
-        return text + zone
+        return String(decoding: text, as: UTF8.self) + zone
     }
 
     /// What `NSDate` prints, in whole seconds: `2001-01-01 00:02:03 +0000`. AFNetworking sends dates like this.
-    package var afnetworkingText: String { text(separator: " ", zone: " +0000", withFraction: false) }
+    package var afnetworkingText: String { text(separator: ASCII.space, zone: " +0000", withFraction: false) }
 }
 
 extension Timestamp: CustomStringConvertible {
     /// The text of RFC 3339 in UTC, with a fraction only where there is one: `2001-01-01T00:02:03.456Z`.
-    public var description: String { text(separator: "T", zone: "Z", withFraction: true) }
+    public var description: String { text(separator: UInt8(ascii: "T"), zone: "Z", withFraction: true) }
 }

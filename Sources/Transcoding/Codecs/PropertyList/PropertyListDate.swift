@@ -84,31 +84,7 @@ extension PropertyList {
 
         /// Appends `2001-01-31T12:00:00Z`, with the fraction where `withFraction`.
         func append(to output: inout [UInt8], withFraction: Bool) {
-            var days = seconds / 86_400
-            var rest = seconds % 86_400
-            if rest < 0 {
-                rest += 86_400
-                days -= 1
-            }
-            let date = CivilDay(daysSince1970: days + CivilDay.daysTo2001)
-            func append(_ value: Int64, _ width: Int) {
-                var divisor: Int64 = width == 4 ? 1000 : 10
-                while divisor > 0 {
-                    output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / divisor % 10))
-                    divisor /= 10
-                }
-            }
-            append(date.year, 4)
-            output.append(UInt8(ascii: "-"))
-            append(date.month, 2)
-            output.append(UInt8(ascii: "-"))
-            append(date.day, 2)
-            output.append(UInt8(ascii: "T"))
-            append(rest / 3600, 2)
-            output.append(UInt8(ascii: ":"))
-            append(rest / 60 % 60, 2)
-            output.append(UInt8(ascii: ":"))
-            append(rest % 60, 2)
+            CivilDay.append(secondsSince1970: seconds + CivilDay.daysTo2001 * 86_400, to: &output)
             if withFraction, !fraction.isEmpty {
                 output.append(UInt8(ascii: "."))
                 output.append(contentsOf: fraction)
