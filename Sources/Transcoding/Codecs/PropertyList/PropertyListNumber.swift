@@ -39,19 +39,8 @@ extension PropertyList {
             return nil
         }
 
-        static func append(_ magnitude: UInt64, to output: inout [UInt8]) {
-            let start = output.count
-            var rest = magnitude
-            repeat {
-                output.append(UInt8(ascii: "0") + UInt8(rest % 10))
-                rest /= 10
-            } while rest != 0
-            output[start...].reverse()
-        }
-
-        static func append(_ value: Int64, to output: inout [UInt8]) {
-            if value < 0 { output.append(UInt8(ascii: "-")) }
-            append(value.magnitude, to: &output)
+        static func append(_ value: some FixedWidthInteger, to output: inout [UInt8]) {
+            output.append(contentsOf: String(value).utf8)
         }
 
         /// Appends the text of a `real` element in JSON's grammar, with a fraction or an exponent so that it stays a real.

@@ -381,24 +381,3 @@ extension Tree {
         relinkScratch(below: parent)
     }
 }
-
-extension Span<UInt8> {
-    /// The number that Swift's `Int(_:)` reads from the text: `7`, `007`, `+7`, `-7`.
-    internal var swiftInteger: Int? {
-        guard !isEmpty, count <= 64 else { return nil }
-        let hasSign = self[0] == UInt8(ascii: "-") || self[0] == UInt8(ascii: "+")
-        let first = hasSign ? 1 : 0
-        guard first < count else { return nil }
-        var value = 0
-        for index in first..<count {
-            guard ASCII.isDigit(self[index]) else { return nil }
-            let (product, overflows) = value.multipliedReportingOverflow(by: 10)
-            let (sum, passes) = product.subtractingReportingOverflow(Int(self[index] &- 0x30))
-            if overflows || passes { return nil }
-            value = sum
-        }
-        // It counted down, where there is room for one number more.
-        if self[0] == UInt8(ascii: "-") { return value }
-        return value == .min ? nil : -value
-    }
-}

@@ -171,20 +171,10 @@ extension Tree {
 extension Span<UInt8> {
     /// The integer that PHP makes of a key: decimal digits without needless zeros, perhaps negative, of 64 bits.
     fileprivate var phpInteger: Int? {
-        let isNegative = count > 0 && self[0] == UInt8(ascii: "-")
-        let start = isNegative ? 1 : 0
-        guard count > start, count - start < 20, self[start] != UInt8(ascii: "0") || count == 1 else { return nil }
-        var value = 0
-        for at in start..<count {
-            guard ASCII.isDigit(self[at]) else { return nil }
-            let digit = Int(self[at] &- 0x30)
-            let (product, passes) = value.multipliedReportingOverflow(by: 10)
-            let (sum, passesToo) =
-                isNegative
-                ? product.subtractingReportingOverflow(digit) : product.addingReportingOverflow(digit)
-            guard !passes, !passesToo else { return nil }
-            value = sum
+        let first = count > 0 && self[0] == UInt8(ascii: "-") ? 1 : 0
+        guard count > first, ASCII.isDigit(self[first]), self[first] != UInt8(ascii: "0") || count == 1 else {
+            return nil
         }
-        return value
+        return swiftInteger
     }
 }

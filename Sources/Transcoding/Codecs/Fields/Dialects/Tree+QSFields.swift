@@ -429,12 +429,8 @@ extension FieldDecodingOptions {
 extension Span<UInt8> {
     /// The number that a key is to JavaScript: decimal digits without needless zeros, up to 2⁵³.
     fileprivate var qsNumber: Int? {
-        guard count > 0, count <= 16, count == 1 || self[0] != UInt8(ascii: "0") else { return nil }
-        var value = 0
-        for at in indices {
-            guard ASCII.isDigit(self[at]) else { return nil }
-            value = value * 10 + Int(self[at] &- 0x30)
-        }
+        guard count > 0, ASCII.isDigit(self[0]), count == 1 || self[0] != UInt8(ascii: "0"), let value = swiftInteger
+        else { return nil }
         return value <= 1 << 53 ? value : nil
     }
 }
