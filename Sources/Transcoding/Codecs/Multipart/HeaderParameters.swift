@@ -59,6 +59,13 @@ package struct HeaderParameters {
         return text[at] == UInt8(ascii: "\"") ? try quoted(name, in: text) : try unquoted(name, in: text)
     }
 
+    /// As above, with another error than `Malformed`.
+    mutating func next<Failure: Error>(
+        in text: Span<UInt8>, or failure: @autoclosure () -> Failure
+    ) throws(Failure) -> Parameter? {
+        do { return try next(in: text) } catch { throw failure() }
+    }
+
     private mutating func quoted(_ name: Range<Int>, in text: Span<UInt8>) throws(Malformed) -> Parameter {
         at += 1
         let start = at

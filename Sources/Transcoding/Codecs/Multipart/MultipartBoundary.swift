@@ -34,7 +34,7 @@ extension Multipart {
             var parameters = HeaderParameters(from: end, grammar: .contentType)
             var count = 0
             var found: Range<Int>?
-            while let parameter = try Self.next(&parameters, in: value) {
+            while let parameter = try parameters.next(in: value, or: Fault.contentType.error()) {
                 count += 1
                 guard count <= HeaderParameters.maximumCount else { throw Fault.contentType.error() }
                 let name = value.extracting(parameter.name)
@@ -95,12 +95,6 @@ extension Multipart {
             value += bytes
             if !isToken { value.append(UInt8(ascii: "\"")) }
             return value
-        }
-
-        private static func next(
-            _ parameters: inout HeaderParameters, in value: Span<UInt8>
-        ) throws(ConversionError) -> HeaderParameters.Parameter? {
-            do { return try parameters.next(in: value) } catch { throw Fault.contentType.error() }
         }
 
         private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)

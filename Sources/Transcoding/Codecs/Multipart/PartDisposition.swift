@@ -60,7 +60,7 @@ internal struct PartDisposition {
         var count = 0
         let grammar: HeaderParameters.Grammar = quoting.backslash == .literal ? .html : .disposition
         var parameters = HeaderParameters(from: at, grammar: grammar)
-        while let parameter = try Self.next(&parameters, in: value) {
+        while let parameter = try parameters.next(in: value, or: Multipart.Fault.parameters) {
             count += 1
             guard count <= HeaderParameters.maximumCount else { throw .parameterCount }
             let label = value.extracting(parameter.name)
@@ -108,12 +108,6 @@ internal struct PartDisposition {
         guard let range = filenames.range(in: filename.span) else { throw .filenameEmpty }
         filename.removeSubrange(range.upperBound...)
         filename.removeSubrange(..<range.lowerBound)
-    }
-
-    private static func next(
-        _ parameters: inout HeaderParameters, in value: Span<UInt8>
-    ) throws(Multipart.Fault) -> HeaderParameters.Parameter? {
-        do { return try parameters.next(in: value) } catch { throw .parameters }
     }
 
     /// Whether the parameter would be a further form of name or filename (RFC 2231 §3, RFC 8187), which RFC 7578

@@ -218,7 +218,7 @@ internal struct PartHeadReader {
             return
         }
         var parameters = HeaderParameters(from: end, grammar: .contentType)
-        while let parameter = try Self.next(&parameters, in: value) {
+        while let parameter = try parameters.next(in: value, or: Multipart.Fault.partContentType) {
             guard value.extracting(parameter.name).isEqualIgnoringCase(to: "charset") else { continue }
             let label = value.extracting(parameter.value)
             isPlain = false
@@ -238,11 +238,5 @@ internal struct PartHeadReader {
                 throw .charset
             }
         }
-    }
-
-    private static func next(
-        _ parameters: inout HeaderParameters, in text: Span<UInt8>
-    ) throws(Multipart.Fault) -> HeaderParameters.Parameter? {
-        do { return try parameters.next(in: text) } catch { throw .partContentType }
     }
 }
