@@ -129,17 +129,9 @@ public struct PartHead: Sendable {
 
     /// A copy of this head under another name.
     public func renamed(_ name: Span<UInt8>) -> PartHead {
-        var copy = PartHead(name: name)
-        copy.isFile = isFile
-        copy.isUnchosen = isUnchosen
-        copy.hasValue = hasValue
-        copy.isUntyped = isUntyped
-        copy.place = place
-        if hasFilename { copy.setFilename(filename) }
-        copy.isFilenameEscaped = isFilenameEscaped
-        copy.isFilenamePlain = isFilenamePlain
-        if hasMediaType { copy.setMediaType(mediaType) }
-        for index in otherFields.indices { copy.addField(name: otherFieldName(index), value: otherFieldValue(index)) }
+        var copy = PartHead()
+        copy.copy(self, named: ByteStore(copying: name))
+        copy.isFile = isFile || hasFilename
         return copy
     }
 
