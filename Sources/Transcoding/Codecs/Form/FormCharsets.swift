@@ -3,12 +3,6 @@ internal import Octets
 /// Reads the names and values of a form in another charset than UTF-8: that of the Content-Type, of `charset`, or of a field
 /// `_charset_` that came before.
 internal final class FormCharsets {
-    /// Bytes of the name of a charset.
-    private static let hintLimit = 64
-
-    /// The name of the field that says in which charset the rest of the form is.
-    static let hintName: StaticString = "_charset_"
-
     /// Which pairs are read as in UTF-8, until another charset is named.
     enum Reach {
         case all
@@ -23,7 +17,7 @@ internal final class FormCharsets {
     private var validator = UTF8Validator()
     private var repair: UTF8Repair?
     private var isHint = false
-    private var hint = ByteStore()
+    private var hint = CharsetField()
 
     /// Nil where every form is in UTF-8.
     init?(_ options: FieldDecodingOptions) {
@@ -66,8 +60,8 @@ internal final class FormCharsets {
 
     /// Begins a value. Returns false for one that names a charset and is no field.
     func beginValue(of name: Span<UInt8>) -> Bool {
-        isHint = usesHint && name.isEqual(to: Self.hintName)
-        hint.removeAll()
+        isHint = usesHint && name.isEqual(to: CharsetField.name)
+        hint.begin()
         return !isHint
     }
 
@@ -79,17 +73,8 @@ internal final class FormCharsets {
             try append(piece, isLast: isLast, to: &text, offset: offset, field: field.lossyString())
             return true
         }
-        guard hint.count + piece.count <= Self.hintLimit else {
-            throw Charset.Fault.unknown.error(offset: offset, field: "_charset_")
-        }
-        hint.append(contentsOf: piece)
-        guard isLast else { return false }
+        guard let charset = try hint.take(piece, isLast: isLast, offset: offset) else { return false }
         isHint = false
-        var label = ByteStore()
-        swap(&label, &hint)
-        guard let charset = Charset(label: label.span), charset.isInstalled else {
-            throw Charset.Fault.unknown.error(offset: offset, field: "_charset_")
-        }
         use(charset)
         return false
     }

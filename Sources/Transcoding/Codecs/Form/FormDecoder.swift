@@ -522,13 +522,7 @@ extension Form.Decoder {
 
 extension FieldDecodingOptions {
     /// How bytes that are not UTF-8 are mended; nil when they are refused.
-    internal var repair: UTF8Repair? {
-        switch invalidUTF8 {
-        case .reject: nil
-        case .replace: UTF8Repair(.replace)
-        case .latin1: UTF8Repair(.latin1)
-        }
-    }
+    internal var repair: UTF8Repair? { transcoderMode.map { UTF8Repair($0) } }
 }
 
 extension UTF8Validator {
@@ -690,7 +684,7 @@ extension Form.Decoder {
         if input[scan.end] == UInt8(ascii: "%") { return try readEscapedPair(input, &at, into: &sink) }
         guard input[scan.end] == UInt8(ascii: "=") else { return false }
         let name = input.extracting(at..<scan.end)
-        if usesHint, name.isEqual(to: FormCharsets.hintName) { return false }
+        if usesHint, name.isEqual(to: CharsetField.name) { return false }
         return try readPair(name, isPlain: isPlain, input, &at, valueFrom: scan.end + 1, into: &sink)
     }
 

@@ -9,7 +9,7 @@ internal final class ContentReading {
     var transcoder: Transcoder?
     /// Whether the content is the name of a charset, and what there is of it.
     var isHint = false
-    var hint = ByteStore()
+    var hint = CharsetField()
     /// Where the content is a body of its own.
     var nested: NestedParts?
 }
@@ -22,9 +22,6 @@ internal final class NestedParts {
 }
 
 extension Multipart.Decoder {
-    /// Bytes of the name of a charset.
-    private static var hintLimit: Int { 64 }
-
     /// The charset of text that names none; nil for UTF-8.
     private var textCharset: Charset? {
         let charset = hintedCharset ?? declaredCharset ?? options.charsets.first
@@ -51,7 +48,7 @@ extension Multipart.Decoder {
         if headReader.isPlain, !hasTextCharset, options.charsetHint == .field { return true }
         let charset = headReader.charset ?? textCharset
         let isRead = !head.isFile && !headReader.isOpaqueText
-        let isHint = isRead && options.charsetHint == .use && head.name.isEqual(to: "_charset_")
+        let isHint = isRead && options.charsetHint == .use && head.name.isEqual(to: CharsetField.name)
         let usesTranscoder = isRead && charset.map { !$0.isUTF8 } ?? false
         guard usesTranscoder || isHint || headReader.isMixed || headReader.transfer != .identity else { return true }
         let reading = unused ?? ContentReading()
@@ -60,7 +57,7 @@ extension Multipart.Decoder {
         reading.transfer = headReader.transfer == .identity ? nil : headReader.transfer
         reading.transferDecoder.begin(headReader.transfer)
         reading.isHint = isHint
-        reading.hint.removeAll()
+        reading.hint.begin()
         reading.nested = nil
         reading.usesTranscoder = usesTranscoder && !headReader.isMixed
         if headReader.isMixed {
@@ -141,17 +138,9 @@ extension Multipart.Decoder {
 
     /// Gathers the name of the charset that the texts to come are in.
     private mutating func takeHint(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) -> Bool {
-        guard let reading, reading.hint.count + piece.count <= Self.hintLimit else {
-            throw Charset.Fault.unknown.error(offset: headers.offset, field: "_charset_")
+        if let charset = try reading?.hint.take(piece, isLast: isLast, offset: headers.offset) {
+            setCharsets(declared: declaredCharset, hinted: charset)
         }
-        reading.hint.append(contentsOf: piece)
-        guard isLast else { return false }
-        var label = ByteStore()
-        swap(&label, &reading.hint)
-        guard let charset = Charset(label: label.span), charset.isInstalled else {
-            throw Charset.Fault.unknown.error(offset: headers.offset, field: "_charset_")
-        }
-        setCharsets(declared: declaredCharset, hinted: charset)
         return false
     }
 

@@ -137,3 +137,24 @@ extension Charset {
         }
     }
 }
+
+/// The value of a field `_charset_`: the name of the charset that the texts to come are in.
+internal struct CharsetField {
+    static let name: StaticString = "_charset_"
+    /// Bytes of the name of a charset.
+    private static let limit = 64
+    private var label = ByteStore()
+
+    mutating func begin() { label.removeAll() }
+
+    /// Takes a piece. Returns the charset behind the last one; throws where it isn't known.
+    mutating func take(_ piece: Span<UInt8>, isLast: Bool, offset: Int) throws(ConversionError) -> Charset? {
+        let isShort = label.count + piece.count <= Self.limit
+        if isShort { label.append(contentsOf: piece) }
+        if isShort, !isLast { return nil }
+        guard isShort, let charset = Charset(label: label.span), charset.isInstalled else {
+            throw Charset.Fault.unknown.error(offset: offset, field: "_charset_")
+        }
+        return charset
+    }
+}
