@@ -9,7 +9,7 @@ extension Tree {
                 node = record.first
                 continue
             }
-            let next = following(node)
+            let next = following(node, below: root)
             if record.kind == .null, removal == .deep || kind(record.parent).hasNames {
                 leaveOut(node, by: "remove_nulls: \(removal.rawValue)")
             }
@@ -22,16 +22,5 @@ extension Tree {
         observer?.removes(node, of: self, by: rule())
         removedCount += 1
         unlink(node)
-    }
-
-    /// The node after all of the subtree of `node`, in document order, or `none`.
-    private func following(_ node: Node) -> Node {
-        var at = node
-        while at != root {
-            let record = records[Int(at)]
-            if record.next != Tree.none { return record.next }
-            at = record.parent
-        }
-        return Tree.none
     }
 }

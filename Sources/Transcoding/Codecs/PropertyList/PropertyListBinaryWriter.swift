@@ -76,17 +76,10 @@ extension PropertyList {
         /// Numbers the objects: depth first, where a dictionary's names come before its values.
         private mutating func gather(_ tree: borrowing Tree) {
             var node = tree.root
-            while true {
+            while node != Tree.none {
                 enter(node, tree)
-                if tree.kind(node).isContainer, tree.firstChild(node) != Tree.none {
-                    node = tree.firstChild(node)
-                    continue
-                }
-                while tree.nextSibling(node) == Tree.none || node == tree.root {
-                    if node == tree.root { return }
-                    node = tree.parent(node)
-                }
-                node = tree.nextSibling(node)
+                let first = tree.kind(node).isContainer ? tree.firstChild(node) : Tree.none
+                node = first == Tree.none ? tree.following(node, below: tree.root) : first
             }
         }
 

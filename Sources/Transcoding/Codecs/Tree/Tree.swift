@@ -348,17 +348,23 @@ package struct Tree: ~Copyable {
     internal func leafCount(_ node: Node) -> Int {
         var count = 0
         var at = node
-        while true {
+        while at != Tree.none {
             let first = records[Int(at)].first
-            if first != Tree.none {
-                at = first
-                continue
-            }
-            count += 1
-            while at != node, records[Int(at)].next == Tree.none { at = records[Int(at)].parent }
-            if at == node { return count }
-            at = records[Int(at)].next
+            if first == Tree.none { count += 1 }
+            at = first == Tree.none ? following(at, below: node) : first
         }
+        return count
+    }
+
+    /// The node behind all that `node` holds, in document order; `none` where there is none below `top`.
+    internal func following(_ node: Node, below top: Node) -> Node {
+        var at = node
+        while at != top {
+            let next = records[Int(at)].next
+            if next != Tree.none { return next }
+            at = records[Int(at)].parent
+        }
+        return Tree.none
     }
 
     /// Where `node` stands, as settings write it: `user.id`, `items[0].qty`. For messages.

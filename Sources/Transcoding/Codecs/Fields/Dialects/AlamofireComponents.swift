@@ -237,11 +237,11 @@ private struct EncodedFields {
     }
 
     /// Whether a field follows the one at hand.
-    func hasMore(_ tree: borrowing Tree) -> Bool { following(leaf, tree) != Tree.none }
+    func hasMore(_ tree: borrowing Tree) -> Bool { tree.following(leaf, below: top) != Tree.none }
 
     /// Goes to the next field and puts its text into `text`; false when there is none.
     mutating func next(_ tree: borrowing Tree, _ options: FieldEncodingOptions) -> Bool {
-        var at = leaf == Tree.none ? top : following(leaf, tree)
+        var at = leaf == Tree.none ? top : tree.following(leaf, below: top)
         guard at != Tree.none else { return false }
         while tree.firstChild(at) != Tree.none { at = tree.firstChild(at) }
         leaf = at
@@ -258,17 +258,6 @@ private struct EncodedFields {
             append(tree.text(leaf), options)
         }
         return true
-    }
-
-    /// What stands behind `node` below `top`.
-    private func following(_ node: Tree.Node, _ tree: borrowing Tree) -> Tree.Node {
-        var at = node
-        while at != top {
-            let next = tree.nextSibling(at)
-            if next != Tree.none { return next }
-            at = tree.parent(at)
-        }
-        return Tree.none
     }
 
     private mutating func appendSegment(
