@@ -187,13 +187,9 @@ extension PropertyList.Encoder {
         if isBinary {
             try tree.number(text)
         } else if value == .real || value == .large {
-            output.append("<real>")
-            output.append(text)
-            output.append("</real>\n")
+            output.append("<real>", text, "</real>\n")
         } else {
-            output.append("<integer>")
-            output.append(text)
-            output.append("</integer>\n")
+            output.append("<integer>", text, "</integer>\n")
         }
         path.endValue()
     }
@@ -232,9 +228,7 @@ extension PropertyList.Encoder {
         if isBinary {
             try tree.date(text.span)
         } else {
-            output.append("<date>")
-            output.append(text)
-            output.append("</date>\n")
+            output.append("<date>", text.span, "</date>\n")
         }
         path.endValue()
     }

@@ -90,11 +90,7 @@ extension XML {
                 throw .limit("depth", of: limits.depth, what: "the nesting of the document")
             }
             try checkLength(name)
-            if isLossless {
-                try lossless.begin(name, tree: &tree)
-            } else {
-                try elements.begin(name, tree: &tree)
-            }
+            if isLossless { try lossless.begin(name, tree: &tree) } else { try elements.begin(name, tree: &tree) }
             guard tokenizer.attributes.count > 0 else { return }
             for declares in [true, false] {
                 for attribute in tokenizer.attributes where attribute.isDeclaration == declares {
@@ -112,29 +108,16 @@ extension XML {
         }
 
         private mutating func take(_ attribute: Span<UInt8>, _ value: Span<UInt8>) throws(ConversionError) {
-            if isLossless {
-                lossless.beginAttribute(attribute)
-                try lossless.endAttribute(value)
-            } else {
-                elements.beginAttribute(attribute)
-                try elements.endAttribute(value, tree: &tree)
-            }
+            if isLossless { return try lossless.attribute(attribute, value) }
+            try elements.attribute(attribute, value, tree: &tree)
         }
 
         private mutating func end() throws(ConversionError) {
-            if isLossless {
-                try lossless.end(tree: &tree)
-            } else {
-                try elements.end(tree: &tree)
-            }
+            if isLossless { try lossless.end(tree: &tree) } else { try elements.end(tree: &tree) }
         }
 
         private mutating func text(_ piece: Span<UInt8>) throws(ConversionError) {
-            if isLossless {
-                try lossless.addText(piece, tree: &tree)
-            } else {
-                try elements.addText(piece, tree: tree)
-            }
+            if isLossless { try lossless.addText(piece, tree: &tree) } else { try elements.addText(piece, tree: tree) }
         }
 
         private mutating func checkLength(_ name: Span<UInt8>) throws(ConversionError) {

@@ -36,10 +36,8 @@ extension XML {
         private var arrays: PathMatcher
         /// The text of the open elements.
         private var text = ByteStore()
-        /// The name of the attribute at hand as a member's, and whether it is one.
+        /// The name of the attribute at hand as a member's.
         private var attribute = ByteStore()
-        private var keepsAttribute = false
-        private var isNilAttribute = false
 
         internal init(options: DecodingOptions, limits: Limits) {
             self.options = options
@@ -74,20 +72,18 @@ extension XML {
             frames.append(Frame(textStart: text.count, runStart: text.count, isArray: isArray))
         }
 
-        internal mutating func beginAttribute(_ name: Span<UInt8>) {
-            keepsAttribute = options.namespaces == .keep || !name.isNamespaceDeclaration
-            isNilAttribute = name.isEqual(to: "xsi:nil")
-            if !isNilAttribute, !name.isEqual(to: "xmlns:xsi") { frames[frames.count - 1].otherAttributes += 1 }
+        internal mutating func attribute(
+            _ name: Span<UInt8>, _ value: Span<UInt8>, tree: inout Tree
+        ) throws(ConversionError) {
+            let last = frames.count - 1
+            let isNil = name.isEqual(to: "xsi:nil")
+            if !isNil, !name.isEqual(to: "xmlns:xsi") { frames[last].otherAttributes += 1 }
+            guard options.namespaces == .keep || !name.isNamespaceDeclaration else { return }
             attribute.removeAll()
             attribute.append(contentsOf: prefix)
             attribute.append(contentsOf: options.namespaces == .strip ? Self.localName(name) : name)
-        }
-
-        internal mutating func endAttribute(_ value: Span<UInt8>, tree: inout Tree) throws(ConversionError) {
-            guard keepsAttribute else { return }
             guard value.count <= limits.field else { throw fieldLimit(attribute.span.lossyString()) }
-            let last = frames.count - 1
-            if isNilAttribute, value.isEqual(to: "true") || value.isEqual(to: "1") { frames[last].isNull = true }
+            if isNil, value.isEqual(to: "true") || value.isEqual(to: "1") { frames[last].isNull = true }
             if frames[last].object == Tree.none { frames[last].object = try tree.makeNode(.object) }
             let object = frames[last].object
             guard tree.child(of: object, named: attribute.span) == Tree.none else {

@@ -173,10 +173,6 @@ extension XML {
             push(.object, isBegun: true)
         }
 
-        internal mutating func endObject(into output: inout OutputBuffer) throws(ConversionError) {
-            try endContainer(into: &output)
-        }
-
         internal mutating func beginArray(into output: inout OutputBuffer) throws(ConversionError) {
             findPosition()
             switch position {
@@ -192,10 +188,10 @@ extension XML {
         internal mutating func endArray(into output: inout OutputBuffer) throws(ConversionError) {
             let frame = frames[frames.count - 1]
             if frame.hasChildren {
-                if frame.kind == .array { pop() } else { try endContainer(into: &output) }
+                if frame.kind == .array { pop() } else { try endObject(into: &output) }
                 return
             }
-            if frame.isBegun, options.empties != .reject { return try endContainer(into: &output) }
+            if frame.isBegun, options.empties != .reject { return try endObject(into: &output) }
             name.removeAll()
             name.append(names, frame.nameStart..<names.count)
             pop()
@@ -265,9 +261,7 @@ extension XML {
             // It is written when it is known to be fine.
             case .attribute where isDeclaration: namespaces.value.removeAll()
             case .attribute:
-                output.append(" ")
-                output.append(name)
-                output.append("=\"")
+                output.append(" ", name.span, "=\"")
             case .root, .element: try beginElement(into: &output)
             }
         }
@@ -287,13 +281,9 @@ extension XML {
             guard namespaces.declare(name, depth: depth, limit: limits.tree) else {
                 throw .limit("tree", of: limits.tree, what: "the namespaces that are declared at a time", field: path)
             }
-            output.append(" ")
-            output.append(name)
-            output.append("=\"")
-            guard TextWriter.writeAttribute(namespaces.value.span, into: &output) else {
+            guard TextWriter.write(attribute: name.span, namespaces.value.span, into: &output) else {
                 throw fault(.forbiddenCharacter)
             }
-            output.append("\"")
         }
 
         // MARK: Elements
@@ -355,21 +345,21 @@ extension XML {
             attributes.close(to: 0)
             namespaces.beginTag()
             tagLevel = frames.count
-            isTagNamed = isName(name.span)
+            isTagNamed = options.isName(name.span)
             if isTagNamed {
                 namespaces.noteElement(name)
                 output.append("<", name.span, "")
             } else {
                 output.append("<")
-                guard options.names == .item, isName(itemName.span) else {
+                guard options.names == .item, options.isName(itemName.span) else {
                     try checkLength()
                     throw fault(.name)
                 }
                 output.append(itemName)
-                output.append(" key=\"")
-                guard TextWriter.writeAttribute(name.span, into: &output) else { throw fault(.forbiddenCharacter) }
-                output.append("\"")
-                _ = attributes.insert((prefix + Array("key".utf8)).span, depth: 0)
+                guard TextWriter.write(attribute: TextWriter.key.span, name.span, into: &output) else {
+                    throw fault(.forbiddenCharacter)
+                }
+                _ = attributes.insert((prefix + TextWriter.key).span, depth: 0)
             }
             isTagOpen = true
             depth += 1
@@ -430,7 +420,8 @@ extension XML {
             if isNamed { output.append("</", name.span, ">") } else { output.append("</", itemName.span, ">") }
         }
 
-        private mutating func endContainer(into output: inout OutputBuffer) throws(ConversionError) {
+        /// Ends an object, or an array that has an element.
+        internal mutating func endObject(into output: inout OutputBuffer) throws(ConversionError) {
             if isTagOpen { try checkTag() }
             let frame = frames[frames.count - 1]
             name.removeAll()
@@ -449,8 +440,6 @@ extension XML {
             output.append("\n")
             for _ in 0..<depth * options.indentation { output.append(UInt8(ascii: " ")) }
         }
-
-        private func isName(_ name: Span<UInt8>) -> Bool { options.isName(name) }
 
         /// Whether the attribute at hand declares a namespace.
         private var isDeclaration: Bool { name.span.isNamespaceDeclaration }

@@ -90,11 +90,8 @@ extension XML {
             }
             if try isBuffered(isArray: false) { return try member.beginObject() }
             depth += 1
-            if isLossless {
-                try lossless.begin(isMap: true, into: &output)
-            } else {
-                try elements.beginObject(into: &output)
-            }
+            if isLossless { return try lossless.begin(isMap: true, into: &output) }
+            try elements.beginObject(into: &output)
         }
 
         package mutating func endObject() throws(ConversionError) {
@@ -116,11 +113,8 @@ extension XML {
         package mutating func beginArray() throws(ConversionError) {
             if try isBuffered(isArray: true) { return try member.beginArray() }
             depth += 1
-            if isLossless {
-                try lossless.begin(isMap: false, into: &output)
-            } else {
-                try elements.beginArray(into: &output)
-            }
+            if isLossless { return try lossless.begin(isMap: false, into: &output) }
+            try elements.beginArray(into: &output)
         }
 
         package mutating func endArray() throws(ConversionError) {

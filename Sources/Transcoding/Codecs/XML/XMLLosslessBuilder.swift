@@ -27,7 +27,6 @@ extension XML {
         private var keyIsEscaped = false
         private var isEscaped = false
         private var key = ByteStore()
-        private var attribute = ByteStore()
         /// The text of the scalar at hand.
         private var text = ByteStore()
         private var unescaped = ByteStore()
@@ -62,25 +61,20 @@ extension XML {
             }
         }
 
-        internal mutating func beginAttribute(_ name: Span<UInt8>) {
-            attribute.removeAll()
-            attribute.append(contentsOf: name)
-        }
-
-        internal mutating func endAttribute(_ value: Span<UInt8>) throws(ConversionError) {
-            if attribute.span.isEqual(to: "key") {
+        internal mutating func attribute(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(ConversionError) {
+            if name.isEqual(to: "key") {
                 guard value.count <= limits.key else {
                     throw .limit("key", of: limits.key, what: "a key", field: path.text())
                 }
                 hasKey = true
                 key.removeAll()
                 key.append(contentsOf: value)
-            } else if attribute.span.isEqual(to: "escaped") {
+            } else if name.isEqual(to: "escaped") {
                 isEscaped = try flag(value)
-            } else if attribute.span.isEqual(to: "escaped-key") {
+            } else if name.isEqual(to: "escaped-key") {
                 keyIsEscaped = try flag(value)
-            } else if attribute.span.isNamespaceDeclaration {
-                guard declaresPrefix else { return }
+            } else if name.isNamespaceDeclaration {
+                guard declaresPrefix(name) else { return }
                 guard value.isEqual(to: vocabulary) else { throw fault(.vocabulary) }
                 hasVocabulary = true
             } else {
@@ -128,12 +122,11 @@ extension XML {
             path.pop()
         }
 
-        /// Whether the attribute at hand declares the prefix at hand: "xmlns:p" does "p:", "xmlns" the one that isn't
-        /// there.
-        private var declaresPrefix: Bool {
+        /// Whether the attribute declares the prefix at hand: "xmlns:p" does "p:", "xmlns" the one that isn't there.
+        private func declaresPrefix(_ attribute: Span<UInt8>) -> Bool {
             guard attribute.count > 6 else { return prefix.isEmpty }
             return attribute.count == 5 + prefix.count
-                && attribute.slice(6..<attribute.count).isEqual(to: prefix.slice(0..<prefix.count - 1))
+                && attribute.extracting(6..<attribute.count).isEqual(to: prefix.slice(0..<prefix.count - 1))
         }
 
         /// Does what the start tag says, now that its attributes are known.

@@ -89,9 +89,9 @@ extension XML {
             }
             isTagOpen = true
             guard path.hasName else { return }
-            output.append(" key=\"")
-            guard TextWriter.writeAttribute(path.name, into: &output) else { throw fault(.forbiddenCharacter) }
-            output.append("\"")
+            guard TextWriter.write(attribute: TextWriter.key.span, path.name, into: &output) else {
+                throw fault(.forbiddenCharacter)
+            }
         }
 
         private mutating func closeTag(into output: inout OutputBuffer) {

@@ -13,11 +13,19 @@ extension XML {
         /// Begins another text.
         internal mutating func reset() { matched = 0 }
 
-        /// Writes a whole attribute's value; false where it has a character that can't be written.
-        internal static func writeAttribute(_ value: Span<UInt8>, into output: inout OutputBuffer) -> Bool {
+        /// Writes a whole attribute; false where its value has a character that can't be written.
+        internal static func write(attribute name: Span<UInt8>, _ value: Span<UInt8>, into output: inout OutputBuffer)
+            -> Bool
+        {
+            output.append(" ", name, "=\"")
             var writer = TextWriter()
-            return writer.write(value, isAttribute: true, into: &output)
+            guard writer.write(value, isAttribute: true, into: &output) else { return false }
+            output.append("\"")
+            return true
         }
+
+        /// The attribute that has the name of a member where its element can't.
+        internal static let key = Array("key".utf8)
 
         /// Writes the next piece; false where it has a character that can't be written.
         internal mutating func write(_ piece: Span<UInt8>, isAttribute: Bool, into output: inout OutputBuffer) -> Bool {
