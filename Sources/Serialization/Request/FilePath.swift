@@ -1,4 +1,3 @@
-internal import Octets
 internal import Transcoding
 
 /// Questions about the text of a file's path.
@@ -22,22 +21,19 @@ internal enum FilePath {
         }
         guard rest.hasPrefix("/") else { return nil }
         var bytes: [UInt8] = []
-        var at = rest.utf8.startIndex
-        while at < rest.utf8.endIndex {
-            var byte = rest.utf8[at]
+        let text = Array(rest.utf8)
+        var at = 0
+        while at < text.count {
+            var byte = text[at]
             if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { return nil }
             if byte == UInt8(ascii: "%") {
-                let digits = Array(rest.utf8[rest.utf8.index(after: at)...].prefix(2))
-                guard digits.count == 2, let high = ASCII.hexValue(digits[0]), let low = ASCII.hexValue(digits[1])
-                else {
-                    return nil
-                }
-                byte = high << 4 | low
-                at = rest.utf8.index(at, offsetBy: 2)
+                guard let escaped = text.span.percentEscape(at: at) else { return nil }
+                byte = escaped
+                at += 2
             }
             guard byte != 0 else { return nil }
             bytes.append(byte)
-            at = rest.utf8.index(after: at)
+            at += 1
         }
         return String(validating: bytes, as: UTF8.self)
     }

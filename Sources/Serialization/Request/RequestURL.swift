@@ -125,17 +125,11 @@ internal struct RequestURL {
     /// Whether a text is a registered name, which an IPv4 address is, too: letters, digits and a few marks, and escapes.
     private static func isName(_ text: Substring) -> Bool {
         let bytes = Array(text.utf8)
-        return bytes.indices.allSatisfy { isNameByte(bytes[$0]) || beginsEscape(bytes, $0) }
+        return bytes.indices.allSatisfy { isNameByte(bytes[$0]) || bytes.span.percentEscape(at: $0) != nil }
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
         ASCII.isAlpha(byte) || ASCII.isDigit(byte) || Array("-._~!$&'()*+,;=".utf8).contains(byte)
-    }
-
-    /// Whether a `%` with two hexadecimal digits behind it stands at `index`.
-    private static func beginsEscape(_ bytes: [UInt8], _ index: Int) -> Bool {
-        bytes[index] == UInt8(ascii: "%") && index + 2 < bytes.count && ASCII.hexValue(bytes[index + 1]) != nil
-            && ASCII.hexValue(bytes[index + 2]) != nil
     }
 
     /// The scheme of `scheme://…`.
@@ -166,7 +160,7 @@ internal struct RequestURL {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(source.count)
         for (index, byte) in source.enumerated() {
-            if refused.contains(byte) || byte == UInt8(ascii: "%") && !beginsEscape(source, index) {
+            if refused.contains(byte) || byte == UInt8(ascii: "%") && source.span.percentEscape(at: index) == nil {
                 bytes += [UInt8(ascii: "%"), ASCII.upperHexDigit(byte >> 4), ASCII.upperHexDigit(byte & 15)]
             } else {
                 bytes.append(byte)

@@ -129,10 +129,8 @@ extension NameQuoting {
         var at = 0
         while at < filename.count {
             var byte = filename[at]
-            if byte == UInt8(ascii: "%"), let high = ASCII.hexValue(filename[at + 1]),
-                let low = ASCII.hexValue(filename[at + 2])
-            {
-                byte = high << 4 | low
+            if let escaped = filename.span.percentEscape(at: at) {
+                byte = escaped
                 at += 2
                 let isLineEnd = byte == ASCII.carriageReturn || byte == ASCII.lineFeed
                 guard byte >= 0x20 && byte != 0x7F || byte == ASCII.tab || isLineEnd else { throw .nameControl }
@@ -150,8 +148,7 @@ extension NameQuoting {
         var at = 0
         while at < text.count {
             if text[at] == UInt8(ascii: "%") {
-                guard at + 2 < text.count, ASCII.hexValue(text[at + 1]) != nil, ASCII.hexValue(text[at + 2]) != nil
-                else { return false }
+                guard text.percentEscape(at: at) != nil else { return false }
                 isEncoded = true
                 at += 2
             }

@@ -141,21 +141,14 @@ internal struct PartDisposition {
         while at < value.count {
             var byte = value[at]
             if byte == UInt8(ascii: "%") {
-                guard at + 2 < value.count, let high = ASCII.hexValue(value[at + 1]),
-                    let low = ASCII.hexValue(value[at + 2])
-                else { throw .parameterExtended }
-                byte = high << 4 | low
+                guard let escaped = value.percentEscape(at: at) else { throw .parameterExtended }
+                byte = escaped
                 at += 2
             } else if byte == UInt8(ascii: "*") || byte == quote {
                 throw .parameterExtended
             }
             guard byte >= 0x20 || byte == ASCII.tab, byte != 0x7F else { throw .nameControl }
-            if isLatin1, byte >= 0x80 {
-                output.append(0xC0 | byte >> 6)
-                output.append(0x80 | byte & 0x3F)
-            } else {
-                output.append(byte)
-            }
+            if isLatin1 { output.append(UTF8Character(UInt32(byte))) } else { output.append(byte) }
             at += 1
         }
         guard UTF8Validator.isValid(output.span) else { throw .parameterExtended }

@@ -71,6 +71,14 @@ extension Span where Element == UInt8 {
 }
 
 extension Span where Element == UInt8 {
+    /// The byte that an escape `%7E` at `index` stands for; nil where there is none.
+    package func percentEscape(at index: Int) -> UInt8? {
+        guard index + 2 < count, self[index] == UInt8(ascii: "%"), let high = ASCII.hexValue(self[index + 1]),
+            let low = ASCII.hexValue(self[index + 2])
+        else { return nil }
+        return high << 4 | low
+    }
+
     /// Whether the bytes are `value` in decimal as one writes it.
     package func isDecimal(_ value: Int) -> Bool { canonicalIndex == value }
 
