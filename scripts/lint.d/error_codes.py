@@ -55,7 +55,6 @@ ANSWERED_AS = {
 INDIRECT = {
     ("Refusal.swift", "code"),  # the refusal's own
     ("FileGate.swift", "error.code"),  # of FileText.Fault, read below
-    ("FileObject.swift", "Multipart.Fault.mediaTypeUnwritable.code"),  # a row of its table
     ("BodyCodings.swift", "error.code"),  # of CodingError, read below
     ("Value+Traversal.swift", "code"),  # value_number and value_set of a program's values, no body's
 }

@@ -7,8 +7,26 @@ internal struct FileObject {
         case filename, contentType, data
     }
 
-    enum Fault {
+    enum Fault: ConversionFault {
         case member, twice, order, noData, type, noFilename
+
+        var row: ConversionError {
+            switch self {
+            case .member:
+                .unrepresentable(
+                    "file_object_member",
+                    "a file has filename, content_type and data, which are strings, and nothing else", setting: "files")
+            case .twice: .malformed("file_object_member", "a member of the file stands twice", setting: "files")
+            case .order:
+                .unrepresentable("file_object_order", "filename and content_type must precede data", setting: "files")
+            case .type:
+                .unrepresentable(
+                    "multipart_media_type_unwritable", "content_type is no media type (RFC 9110 section 8.3.1)",
+                    setting: "files")
+            case .noFilename: Multipart.Fault.filenameEmpty.row
+            case .noData: .malformed("file_object_data", "the file has no data, which must be base64", setting: "files")
+            }
+        }
     }
 
     let rule: Int
@@ -112,32 +130,5 @@ extension EventMapper where Encoder: ~Copyable {
         leaveValue()
     }
 
-    func badObject(_ fault: FileObject.Fault) -> ConversionError {
-        let place = place.span.lossyString()
-        return switch fault {
-        case .member:
-            ConversionError(
-                .unrepresentable, code: "file_object_member",
-                reason: "a file has filename, content_type and data, which are strings, and nothing else", field: place,
-                setting: "files")
-        case .twice:
-            ConversionError(
-                .malformed, code: "file_object_member", reason: "a member of the file stands twice", field: place,
-                setting: "files")
-        case .order:
-            ConversionError(
-                .unrepresentable, code: "file_object_order", reason: "filename and content_type must precede data",
-                field: place, setting: "files")
-        case .type:
-            ConversionError(
-                .unrepresentable, code: Multipart.Fault.mediaTypeUnwritable.code,
-                reason: "content_type is no media type (RFC 9110 section 8.3.1)", field: place, setting: "files")
-        case .noFilename: Multipart.Fault.filenameEmpty.error(field: place)
-        case .noData:
-            ConversionError(
-                .malformed, code: "file_object_data", reason: "the file has no data, which must be base64",
-                field: place,
-                setting: "files")
-        }
-    }
+    func badObject(_ fault: FileObject.Fault) -> ConversionError { fault.error(field: place.span.lossyString()) }
 }
