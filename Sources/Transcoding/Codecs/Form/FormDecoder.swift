@@ -405,7 +405,7 @@ extension Form.Decoder {
         if index < carriedDecoded { return carriedOffset + index }
         var at = start
         for _ in carriedDecoded..<index {
-            if input[at] == UInt8(ascii: "%"), case .byte = Escape(input, at: at) { at += 3 } else { at += 1 }
+            at += input.percentEscape(at: at) == nil ? 1 : 3
         }
         return consumed + at
     }
@@ -423,23 +423,12 @@ extension Form.Decoder {
         case cut
 
         init(_ input: Span<UInt8>, at index: Int) {
-            guard index + 1 < input.count else {
-                self = .cut
-                return
+            if let byte = input.percentEscape(at: index) {
+                self = .byte(byte)
+            } else {
+                let hasDigit = index + 1 < input.count && ASCII.hexValue(input[index + 1]) != nil
+                self = index + (hasDigit ? 2 : 1) < input.count ? .literal : .cut
             }
-            guard let high = ASCII.hexValue(input[index + 1]) else {
-                self = .literal
-                return
-            }
-            guard index + 2 < input.count else {
-                self = .cut
-                return
-            }
-            guard let low = ASCII.hexValue(input[index + 2]) else {
-                self = .literal
-                return
-            }
-            self = .byte(high << 4 | low)
         }
     }
 
