@@ -261,34 +261,24 @@ extension Value {
     public func hash(into hasher: inout Hasher) {
         var value = self
         var open: [OpenedValue] = []
+        func combine(_ number: Int, _ content: some Hashable) {
+            hasher.combine(number)
+            hasher.combine(content)
+        }
         while true {
             switch value {
             case .null: hasher.combine(0)
-            case .bool(let value):
-                hasher.combine(1)
-                hasher.combine(value)
-            case .number(let number):
-                hasher.combine(2)
-                hasher.combine(number)
-            case .string(let text):
-                hasher.combine(3)
-                hasher.combine(text)
-            case .data(let bytes):
-                hasher.combine(4)
-                hasher.combine(bytes)
-            case .date(let date):
-                hasher.combine(5)
-                hasher.combine(date)
-            case .set(let elements):
-                hasher.combine(6)
-                hasher.combine(elements)
+            case .bool(let value): combine(1, value)
+            case .number(let number): combine(2, number)
+            case .string(let text): combine(3, text)
+            case .data(let bytes): combine(4, bytes)
+            case .date(let date): combine(5, date)
+            case .set(let elements): combine(6, elements)
             case .array(let elements):
-                hasher.combine(7)
-                hasher.combine(elements.count)
+                combine(7, elements.count)
                 open.append(OpenedValue(elements))
             case .object(let members):
-                hasher.combine(8)
-                hasher.combine(members.count)
+                combine(8, members.count)
                 open.append(OpenedValue(members))
             }
             guard let next = OpenedValue.next(of: &open) else { return }
