@@ -15,10 +15,9 @@ internal struct NoteWriter {
     mutating func write() {
         if plan.passesFields { writePassedFields() } else { writeDocuments() }
         if plan.joinsParts {
-            notes.append(
-                ConversionNote(
-                    code: "part_headers", .omitted, what: "a text part's Content-Type and further headers",
-                    effect: "are left out where its text becomes several parts or goes into another one"))
+            note(
+                "part_headers", .omitted, "a text part's Content-Type and further headers",
+                "are left out where its text becomes several parts or goes into another one", nil)
         }
         writeFiles()
         writeOrder()
@@ -75,11 +74,17 @@ internal struct NoteWriter {
     func has(_ feature: InputFeatures) -> Bool { features.contains(feature) }
 
     private mutating func refused(_ code: String, _ what: String, _ remedy: String?) {
-        notes.append(ConversionNote(code: code, .refused, what: what, effect: "is refused", remedy: remedy))
+        note(code, .refused, what, "is refused", remedy)
     }
 
     private mutating func altered(_ code: String, _ what: String, _ effect: String, _ remedy: String?) {
-        notes.append(ConversionNote(code: code, .altered, what: what, effect: effect, remedy: remedy))
+        note(code, .altered, what, effect, remedy)
+    }
+
+    private mutating func note(
+        _ code: String, _ outcome: ConversionNote.Outcome, _ what: String, _ effect: String, _ remedy: String?
+    ) {
+        notes.append(ConversionNote(code: code, outcome, what: what, effect: effect, remedy: remedy))
     }
 
     // MARK: Traits
@@ -217,10 +222,7 @@ internal struct NoteWriter {
             : plan.output.hasObjects ? "files: object carries it" : "files: base64 carries it"
         switch policy {
         case .reject: refused("\(code)_rejected", what, carries)
-        case .drop:
-            notes.append(
-                ConversionNote(
-                    code: "\(code)_dropped", .omitted, what: what, effect: "is left out and counted", remedy: carries))
+        case .drop: note("\(code)_dropped", .omitted, what, "is left out and counted", carries)
         case .stream where !plan.output.hasFiles: refused("\(code)_unrepresentable", what, carries)
         case .stream:
             if plan.output == .raw {

@@ -131,11 +131,7 @@ extension NoteWriter {
                 "numbers_text", "a number", "becomes a text",
                 .text("types: safe makes integers and decimals numbers where they are read"))
         case .boolean:
-            if plan.fieldEncoding.booleans == .numeric {
-                return TraitWords(
-                    "booleans_numeric", "a boolean", "becomes 1 or 0", .text("booleans: literal keeps it apart"))
-            }
-            return TraitWords("booleans_text", "a boolean", "becomes a text", .settings([.typesSafe]))
+            return booleanAsText(.settings([.typesSafe]))
         case .arrayText where outcome.note == .altered, .objectText where outcome.note == .altered:
             let (code, what) = trait.name
             return TraitWords(code, what, "reads back as that", .settings([.arraysIndices, .nestingBrackets]))
@@ -262,11 +258,7 @@ extension NoteWriter {
                 "numbers_text", "a number", "becomes a text",
                 .text("recognize: numbers makes it one where it is read, convention: lossless keeps it"))
         case .boolean:
-            if options.booleans == .numeric || plan.fieldEncoding.booleans == .numeric {
-                return TraitWords(
-                    "booleans_numeric", "a boolean", "becomes 1 or 0", .text("booleans: literal keeps it apart"))
-            }
-            return TraitWords("booleans_text", "a boolean", "becomes a text", .settings([.recognizeBooleans]))
+            return booleanAsText(isNumeric: options.booleans == .numeric, .settings([.recognizeBooleans]))
         case .textMember where isAltered:
             return TraitWords(
                 "text_member", "an object with \(options.textKey) alone", "reads back as its text", lossless)
@@ -356,11 +348,7 @@ extension NoteWriter {
         case .number, .fraction, .writtenFraction, .exponent, .negativeZero, .longReal, .largeInteger, .hugeReal:
             return TraitWords("numbers_text", "a number", "becomes a text", .none)
         case .boolean:
-            if plan.fieldEncoding.booleans == .numeric {
-                return TraitWords(
-                    "booleans_numeric", "a boolean", "becomes 1 or 0", .text("booleans: literal keeps it apart"))
-            }
-            return TraitWords("booleans_text", "a boolean", "becomes a text", .none)
+            return booleanAsText(.none)
         default: return common(trait)
         }
     }
@@ -371,6 +359,15 @@ extension NoteWriter {
     private func common(_ trait: DocumentTrait) -> TraitWords {
         let (code, what) = trait.name
         return TraitWords(code, what, .settings(remedies(of: trait)))
+    }
+
+    /// The words of a boolean where a text, or a number, stands for it; `remedy` is that of the text.
+    private func booleanAsText(isNumeric: Bool = false, _ remedy: TraitWords.Remedy) -> TraitWords {
+        guard isNumeric || plan.fieldEncoding.booleans == .numeric else {
+            return TraitWords("booleans_text", "a boolean", "becomes a text", remedy)
+        }
+        return TraitWords(
+            "booleans_numeric", "a boolean", "becomes 1 or 0", .text("booleans: literal keeps it apart"))
     }
 
     private func remedies(of trait: DocumentTrait) -> [TraitRemedy] {
