@@ -140,15 +140,6 @@ extension Value {
 /// Decoders and containers are a reference to the document and a node. The members of an object are looked for from the one
 /// behind the last that was found, so that reading them in their order, as most types do, compares each name once.
 private final class DecodedDocument {
-    /// A step of a coding path, of which a key is made only where something asks for the path.
-    private struct Step {
-        var parent: Int32
-        /// The bytes of the key's name in the tree's pool, or the index of an element.
-        var name: TextRange
-        /// The type of the key; nil for an element.
-        var keyType: (any CodingKey.Type)?
-    }
-
     // SAFETY: one call of `decode` uses the document, and no function of the tree runs the code of a type while it has the
     // tree. The checks at run time were a twentieth of the time.
     @safe @exclusivity(unchecked) fileprivate var tree: Tree
@@ -165,11 +156,7 @@ private final class DecodedDocument {
     fileprivate var hasEmptyElements = false
     /// Whether what is `collected` was a set of a `Value`; in a form it is an array.
     private let setsAreCollected: Bool
-    /// The steps of all coding paths. They stay: a type may keep its decoder, and read from it when others have been decoded since.
-    private var steps: [Step] = []
-
-    /// The path of the document's root.
-    private static var noStep: Int32 { -1 }
+    private var steps = CodingSteps()
 
     /// A document whose tree is still to be read.
     init(_ limits: Limits, _ duplicates: DuplicatePolicy, _ settings: ValueDecoder, setsAreCollected: Bool) {
@@ -186,25 +173,14 @@ private final class DecodedDocument {
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         tree.beginReading()
-        return try decode(type, of: NodeDecoder(document: self, node: tree.root, step: Self.noStep))
+        return try decode(type, of: NodeDecoder(document: self, node: tree.root, step: CodingSteps.none))
     }
 
     // MARK: Paths
 
-    fileprivate func path(of step: Int32) -> [any CodingKey] {
-        var path: [any CodingKey] = []
-        var at = step
-        while at >= 0, Int(at) < steps.count {
-            let step = steps[Int(at)]
-            path.append(tree.key(step.name, step.keyType))
-            at = step.parent
-        }
-        return path.reversed()
-    }
-
+    fileprivate func path(of step: Int32) -> [any CodingKey] { steps.path(of: step, in: tree) }
     fileprivate func step(from parent: Int32, _ name: TextRange, _ keyType: (any CodingKey.Type)?) -> Int32 {
-        steps.append(Step(parent: parent, name: name, keyType: keyType))
-        return Int32(steps.count - 1)
+        steps.add(below: parent, name, keyType)
     }
 
     // MARK: Values

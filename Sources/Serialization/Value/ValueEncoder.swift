@@ -91,16 +91,6 @@ public struct ValueEncoder: Sendable {
 /// it; `object` and `array` are what a container was asked for. Without a spelling, which is on the way to a `Value`, a set is
 /// `collected`.
 internal final class EncodedDocument {
-    /// A step of a coding path, of which a key is made only where something asks for the path.
-    fileprivate struct Step {
-        var parent: Int32
-        var depth: Int32
-        /// The bytes of the key's name in the tree's pool, or the index of an element.
-        var name: TextRange
-        /// The type of the key; nil for an element.
-        var keyType: (any CodingKey.Type)?
-    }
-
     // SAFETY: one call of `encode` uses the document, and no function of the tree runs the code of a type while it has the
     // tree. The checks at run time were a twentieth of the time.
     @safe @exclusivity(unchecked) var tree: Tree
@@ -115,8 +105,7 @@ internal final class EncodedDocument {
     fileprivate let spelling: ValueSpelling?
     /// As `ValueSpelling.widensFloats`, which is known without a spelling, too.
     private let widensFloats: Bool
-    /// The steps of all coding paths. They stay: a type may keep its encoder and use it when others have been encoded since.
-    private var steps: [Step] = []
+    private var steps = CodingSteps()
 
     fileprivate static var depthLimit: Int { 128 }
     /// The containers that may be open at a time.
@@ -125,8 +114,6 @@ internal final class EncodedDocument {
     private(set) var hasRepeated = false
     /// Whether a value was refused for `depthBound`.
     private var isTooDeep = false
-    /// The path of the document's root.
-    fileprivate static var noStep: Int32 { -1 }
 
     fileprivate init(_ settings: ValueEncoder, _ spelling: ValueSpelling?, widensFloats: Bool = false) {
         var limits = Limits()
@@ -142,7 +129,7 @@ internal final class EncodedDocument {
     fileprivate func take<Source: Encodable>(_ source: Source) throws {
         let root = try tree.makeNode(.keyed)
         tree.root = root
-        try encode(source, into: root, at: Self.noStep)
+        try encode(source, into: root, at: CodingSteps.none)
         if let fault { throw fault }
         guard tree.kind(root) != .keyed else {
             throw EncodingError.invalidValue(
@@ -162,22 +149,10 @@ internal final class EncodedDocument {
 
     // MARK: Paths
 
-    fileprivate func depth(of step: Int32) -> Int { step < 0 ? 0 : Int(steps[Int(step)].depth) }
-
-    fileprivate func path(of step: Int32) -> [any CodingKey] {
-        var path: [any CodingKey] = []
-        var at = step
-        while at >= 0, Int(at) < steps.count {
-            let step = steps[Int(at)]
-            path.append(tree.key(step.name, step.keyType))
-            at = step.parent
-        }
-        return path.reversed()
-    }
-
+    fileprivate func depth(of step: Int32) -> Int { steps.depth(of: step) }
+    fileprivate func path(of step: Int32) -> [any CodingKey] { steps.path(of: step, in: tree) }
     fileprivate func step(from parent: Int32, _ name: TextRange, _ keyType: (any CodingKey.Type)?) -> Int32 {
-        steps.append(Step(parent: parent, depth: Int32(depth(of: parent)) + 1, name: name, keyType: keyType))
-        return Int32(steps.count - 1)
+        steps.add(below: parent, name, keyType)
     }
 
     // MARK: Values
@@ -729,6 +704,42 @@ extension Tree {
         guard name.count >= 0, let type else { return ValueKey(Int(name.start)) }
         let text = slice(name.start, name.count).lossyString()
         return type.init(stringValue: text) ?? ValueKey(text)
+    }
+}
+
+/// The steps of all coding paths of a document, of which keys are made only where something asks for a path. They stay: a type may keep
+/// its encoder or decoder, and use it when there have been others since.
+internal struct CodingSteps {
+    private struct Step {
+        var parent: Int32
+        var depth: Int32
+        /// The bytes of the key's name in the tree's pool, or the index of an element.
+        var name: TextRange
+        /// The type of the key; nil for an element.
+        var keyType: (any CodingKey.Type)?
+    }
+
+    /// The path of the document's root.
+    static var none: Int32 { -1 }
+
+    private var steps: [Step] = []
+
+    func depth(of step: Int32) -> Int { step < 0 ? 0 : Int(steps[Int(step)].depth) }
+
+    mutating func add(below parent: Int32, _ name: TextRange, _ keyType: (any CodingKey.Type)?) -> Int32 {
+        steps.append(Step(parent: parent, depth: Int32(depth(of: parent)) + 1, name: name, keyType: keyType))
+        return Int32(steps.count - 1)
+    }
+
+    func path(of step: Int32, in tree: borrowing Tree) -> [any CodingKey] {
+        var path: [any CodingKey] = []
+        var at = step
+        while at >= 0, Int(at) < steps.count {
+            let step = steps[Int(at)]
+            path.append(tree.key(step.name, step.keyType))
+            at = step.parent
+        }
+        return path.reversed()
     }
 }
 
