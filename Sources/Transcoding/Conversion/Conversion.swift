@@ -180,16 +180,11 @@ public final class Conversion {
         }
         do throws(ConversionError) {
             try Self.check(sources, for: usedSources)
-        } catch {
-            stage = .failed(error)
-            throw error
-        }
-        self.sources = sources
-        consumed = 0
-        isExact = false
-        limit = plan.limits.body
-        stage = .reading
-        do throws(ConversionError) {
+            self.sources = sources
+            consumed = 0
+            isExact = false
+            limit = plan.limits.body
+            stage = .reading
             try pipeline.restart(contentType, sources)
         } catch {
             stage = .failed(error)
