@@ -120,43 +120,23 @@ package enum ContentType {
 
     /// Whether the value is a media type with its parameters (RFC 9110 §8.3.1), in ASCII: `text/plain; charset="utf-8"`.
     package static func isMediaType(_ value: Span<UInt8>) -> Bool {
-        guard var at = endOfMediaType(in: value) else { return false }
-        while at < value.count {
-            at = Scan.endOfBlanks(in: value, from: at)
-            guard at < value.count, value[at] == UInt8(ascii: ";") else { return false }
-            at += 1
-            at = Scan.endOfBlanks(in: value, from: at)
-            // A parameter may be missing between semicolons.
-            guard at < value.count else { return true }
-            if value[at] == UInt8(ascii: ";") { continue }
-            let end = Scan.endOfToken(in: value, from: at)
-            guard end > at, end < value.count, value[end] == UInt8(ascii: "=") else { return false }
-            at = end + 1
-            guard at < value.count else { return false }
-            if value[at] == UInt8(ascii: "\"") {
-                guard skipQuoted(in: value, &at) else { return false }
-            } else {
-                let end = Scan.endOfToken(in: value, from: at)
-                guard end > at else { return false }
-                at = end
+        guard let end = endOfMediaType(in: value) else { return false }
+        for at in value.indices where value[at] != ASCII.tab && !(0x20...0x7E).contains(value[at]) { return false }
+        // Nothing but a semicolon has white space behind it that ends the value.
+        let last = value.withoutBlanks
+        guard value[value.count - 1] == last[last.count - 1] || last[last.count - 1] == UInt8(ascii: ";") else {
+            return false
+        }
+        var parameters = HeaderParameters(from: end, grammar: .contentType)
+        do throws(HeaderParameters.Malformed) {
+            while let parameter = try parameters.next(in: value) {
+                let text = value.extracting(parameter.value)
+                guard parameter.isQuoted || Scan.endOfToken(in: text, from: 0) == text.count else { return false }
             }
+        } catch {
+            return false
         }
         return true
-    }
-
-    /// Moves over a quoted string (RFC 9110 §5.6.4). Returns false where it isn't one, or has a byte that isn't ASCII.
-    private static func skipQuoted(in value: Span<UInt8>, _ at: inout Int) -> Bool {
-        at += 1
-        while at < value.count {
-            if value[at] == UInt8(ascii: "\"") {
-                at += 1
-                return true
-            }
-            if value[at] == UInt8(ascii: "\\") { at += 1 }
-            guard at < value.count, value[at] == ASCII.tab || (0x20...0x7E).contains(value[at]) else { return false }
-            at += 1
-        }
-        return false
     }
 
     /// Whether text in this charset is UTF-8: `utf-8`, `utf8`, or `us-ascii`, which is a part of it.
