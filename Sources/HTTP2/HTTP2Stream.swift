@@ -470,8 +470,11 @@ public final class HTTP2Stream {
         session = nil
         // A message that came whole is not to be lost: a response, whatever the server says behind it (RFC 9113 §8.1), and a request that
         // was answered before all of it was taken. Nor is what came of a response that was cut: how much a client gets of it isn't for
-        // its pace to say (docs/rules.md F14).
-        let mayTakeRest = state.isClient ? holdsContent : state.hasEnded && !held.isEmpty && code == .noError
+        // its pace to say (docs/rules.md F14), unless its upload waits for room that comes no more.
+        let mayTakeRest =
+            state.isClient
+            ? holdsContent && (state.hasEnded || !state.isAboveHighWatermark)
+            : state.hasEnded && !held.isEmpty && code == .noError
         if mayTakeRest, handler?.takesRest(of: self) == true { return state.endCode = code }
         tellClosed(code)
     }

@@ -519,7 +519,7 @@ struct ClientSessionTests {
         #expect(caller.events.suffix(2) == ["1 ended ", isReset ? "1 closed 8" : "1 closed 0"])
     }
 
-    static let cutBehindContent: [(String, (inout ClientBytes) -> Void, String)] = [
+    static let cutBehindContent: [(String, @Sendable (inout ClientBytes) -> Void, String)] = [
         ("reset", { $0.frame(3, 0, 1, ClientBytes.four(2)) }, "1 closed 2"),
         ("bad trailers", { $0.headers(1, [("Capital", "1")], ends: true) }, "1 closed 1 malformed"),
         ("a bad name in trailers", { $0.headers(1, [("a b", "1")], ends: true) }, "1 closed 1 malformed"),
