@@ -356,7 +356,7 @@ extension XML {
                     throw fault(.name)
                 }
                 output.append(itemName)
-                guard TextWriter.write(attribute: TextWriter.key.span, name.span, into: &output) else {
+                guard TextWriter.write(key: name.span, into: &output) else {
                     throw fault(.forbiddenCharacter)
                 }
                 _ = attributes.insert((prefix + TextWriter.key).span, depth: 0)

@@ -89,7 +89,7 @@ extension XML {
             }
             isTagOpen = true
             guard path.hasName else { return }
-            guard TextWriter.write(attribute: TextWriter.key.span, path.name, into: &output) else {
+            guard TextWriter.write(key: path.name, into: &output) else {
                 throw fault(.forbiddenCharacter)
             }
         }

@@ -27,6 +27,12 @@ extension XML {
         /// The attribute that has the name of a member where its element can't.
         internal static let key = Array("key".utf8)
 
+        /// Writes that attribute, as `write(attribute:_:into:)`.
+        internal static func write(key value: Span<UInt8>, into output: inout OutputBuffer) -> Bool {
+            let name = key
+            return write(attribute: name.span, value, into: &output)
+        }
+
         /// Writes the next piece; false where it has a character that can't be written.
         internal mutating func write(_ piece: Span<UInt8>, isAttribute: Bool, into output: inout OutputBuffer) -> Bool {
             var at = 0
