@@ -6,7 +6,8 @@ import socket
 import threading
 
 from harness import DEADLINE, FORM, JSON, Recast, Upstream
-from http2_client import END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame
+from http2_client import END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame, ping, \
+    window_update
 from http2_upstream_support import ROUTES, HTTP2ServerTestCase, repeat
 from lifecycle_support import DrainTestCase, wait_until
 
@@ -239,6 +240,45 @@ class ClosedBehindTests(HTTP2ServerTestCase):
                         client.shutdown(socket.SHUT_WR)
                         self.assertEqual(client.recv(12), b"HTTP/1.1 200", (path, framing))
                     self.assertEqual(server.requests[-1].body.rstrip(b"\r\n ") == came, True, (path, framing))
+
+
+class LastResponseTests(HTTP2ServerTestCase):
+    """A connection ends when the system has all of its last response, which a slow client is still to read while it gives windows back."""
+
+    size = 400_000
+
+    def has_ended(self, client):
+        """Whether the proxy's side of the client's connection has sent its end, which waits behind the response."""
+        ports = f":{self.recast.port:04X} ", f":{client.socket.getsockname()[1]:04X} 01 "
+        with open("/proc/net/tcp") as table:
+            return not any(ports[0] in line and ports[1] in line for line in table)
+
+    def test_a_client_that_reads_slowly_gets_all_of_it(self):
+        server = self.server()
+        server.script = lambda exchange: (exchange.read_body(), exchange.answer(body=b"x" * self.size))
+        for settings, requests in (("http2: { requests: 1 }\n", 1), ("http2: { requests: 2 }\n", 2), ("", 1)):
+            self.proxy(server, settings=settings)
+            with self.subTest(settings), HTTP2Client(self.recast.port, window=1 << 30, receive_buffer=4096) as client:
+                client.send(window_update(0, 1 << 30))
+                for _ in range(requests):
+                    stream = client.request()
+                self.recast.log_lines(requests)
+                if not settings:
+                    self.recast.process.send_signal(signal.SIGTERM)
+                wait_until("the connection ends", lambda: self.has_ended(client))  # noqa: B023
+                for record in client.streams.values():
+                    client.send(ping() + window_update(0, 1))
+                    client.until(lambda: record.is_over)  # noqa: B023
+                    self.assertEqual((record.status, record.ended, record.count), (200, True, self.size))
+                self.assertEqual(client.rest(), NO_ERROR)
+                self.assertEqual(client.goaways, [(LAST_OF_ALL, NO_ERROR), (stream, NO_ERROR)])
+
+    def test_a_client_that_never_ends_its_side_is_let_go(self):
+        self.proxy(self.server(), settings="http2: { requests: 1 }\n")
+        with HTTP2Client(self.recast.port) as client:
+            self.assertEqual(client.over(client.request()).status, 200)
+            self.assertEqual(client.rest(), NO_ERROR)
+            self.admin.metrics_when(lambda metrics: metrics.sum("recast_connections", side="client") == 0)
 
 
 class DelayTests(DrainTestCase):

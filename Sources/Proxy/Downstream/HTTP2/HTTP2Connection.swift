@@ -32,7 +32,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private enum Phase {
         /// Serves requests, or waits for some. → ending, closed
         case open
-        /// No stream will be served any more; what waits is sent. → closed
+        /// No stream will be served any more; what waits is sent, and the client reads it. → closed
         case ending
         case closed
     }
@@ -52,6 +52,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         case notice
         /// The client takes no bytes.
         case write
+        /// All is said, and the client has not ended its side.
         case linger
     }
 
@@ -66,6 +67,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private var timer: Timer!
     @safe @exclusivity(unchecked) private var phase = Phase.open
     private var wait = Wait.nothing
+    /// Whether the connection ends because a head has not come whole.
+    private var hasLateHead = false
+    /// Bytes that came behind the connection's end.
+    private var dropped = 0
     /// How many requests there had been when another one was last waited for.
     private var awaitedBehind = 0
     /// For which of the session's heads the timer was set.
@@ -105,8 +110,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// Time without a request until pages of memory go back to the system: under load none do, since that is a system call, and another
     /// request fetches them again.
     private static let restTime: UInt64 = 1_000_000_000
-    /// Time for the last bytes to be taken.
-    private static let lingerTime: UInt64 = 2_000_000_000
+    /// Bytes that the system may still have for a client that has read all responses: a last GOAWAY, a record of TLS around it.
+    private static let fewBytes: UInt64 = 64
 
     /// Takes a connection over, of which the client's preface is the next that is read.
     init(
@@ -150,7 +155,11 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     // MARK: Reading
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
-        guard phase == .open else { return bytes.count }
+        guard phase == .open else {
+            dropped += bytes.count
+            if dropped > Linger.bytes { close() }
+            return bytes.count
+        }
         readAt = worker.loop.now
         do throws(HTTP2Error) {
             try session.read(bytes, now: worker.loop.now)
@@ -421,6 +430,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         case .head:
             worker.counters.admission.count(.head)
             session.terminate(.noError)
+            hasLateHead = true
             beginEnding()
             send()
         case .sign: lookForSign(wasAsked: false)
@@ -429,7 +439,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             session.end()
             send()
         case .write: lookAtClient()
-        case .linger: close(reset: true)
+        case .linger: lookAtRest()
         }
     }
 
@@ -454,7 +464,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         if phase == .open { phase = .ending }
     }
 
-    /// Everything is said: closes when it is sent.
+    /// Everything is said: sends what waits, and closes when the client has read it.
     private func finish() {
         if let failure = session.failure, !hasToldFailure {
             hasToldFailure = true
@@ -463,10 +473,51 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         session.closeStreams()
         payForStreams()
         stream.flush()
-        guard stream.queued > 0 else { return close() }
         phase = .ending
-        stream.wantsEmpty = true
-        if wait != .linger { arm(.linger, Self.lingerTime) }
+        guard stream.queued == 0 else {
+            stream.wantsEmpty = true
+            if endsByFault {
+                if wait != .linger { arm(.linger, Linger.time) }
+            } else if wait != .write {
+                expectDrain()
+            }
+            return
+        }
+        // A client that has ended its side sends nothing more which the system would answer.
+        if stream.isEnded || isRested { return close() }
+        // Else our side has ended already, or `failed` is to come.
+        if stream.isWritable { linger() }
+    }
+
+    /// Whether the connection ends for what the client has done: then what waits is to be taken soon.
+    private var endsByFault: Bool { session.failure != nil || hasLateHead }
+
+    /// Whether the client has had all responses for a while, so that nothing of them is on its way.
+    private var isRested: Bool {
+        guard !endsByFault else { return false }
+        guard session.requests > 0 else { return true }
+        guard since > 0, worker.loop.now &- since >= Linger.time else { return false }
+        return stream.bytesWritten - stream.bytesTaken <= Self.fewBytes
+    }
+
+    /// Ends our side, and drops what still comes until the client has ended its own. Whoever reads gives windows back: to a socket that is
+    /// closed already the system would answer them by a reset, which takes all from the client that it hasn't read (docs/rules.md F16).
+    private func linger() {
+        _ = pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken)
+        stream.shutdownWrite()
+        arm(.linger, Linger.time)
+    }
+
+    /// The client has not ended its side. The system may have megabytes that a slow one is still to read.
+    private func lookAtRest() {
+        guard stream.queued == 0 else { return close(reset: true) }
+        let taken = stream.bytesTaken
+        guard !endsByFault, taken < stream.bytesWritten else { return close() }
+        guard case .fine = pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: taken) else {
+            worker.counters.admission.count(.write)
+            return close(reset: true)
+        }
+        arm(.linger, Linger.time)
     }
 
     /// Closes at once. With `reset` the client can't take what it has for complete. What is unfinished goes on without a client.
@@ -485,7 +536,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     func ended(_ stream: Stream) {
         // What is whole is answered (docs/rules.md F17); what isn't will never be.
         forEachCall { $0.clientHalfClosed() }
-        guard session.openStreams > 0 else { return phase == .ending ? finish() : close() }
+        guard session.openStreams > 0 else { return finish() }
         session.end()
         schedule()
     }
@@ -535,7 +586,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     func closeIfQuiet() -> Bool {
         guard phase == .open, stream.isQuiet else { return false }
-        end()
+        // Its place is wanted at once.
+        session.end()
+        write()
+        close()
         return true
     }
 
