@@ -6,8 +6,8 @@ import socket
 import threading
 
 from harness import DEADLINE, FORM, JSON, Recast, Upstream
-from http2_client import END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame, ping, \
-    window_update
+from http2_client import DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, LAST_OF_ALL, NO_ERROR, PREFACE, REFUSED_STREAM, \
+    HTTP2Client, block, frame, ping, settings, window_update
 from http2_upstream_support import ROUTES, HTTP2ServerTestCase, repeat
 from lifecycle_support import DrainTestCase, wait_until
 
@@ -256,14 +256,14 @@ class LastResponseTests(HTTP2ServerTestCase):
     def test_a_client_that_reads_slowly_gets_all_of_it(self):
         server = self.server()
         server.script = lambda exchange: (exchange.read_body(), exchange.answer(body=b"x" * self.size))
-        for settings, requests in (("http2: { requests: 1 }\n", 1), ("http2: { requests: 2 }\n", 2), ("", 1)):
-            self.proxy(server, settings=settings)
-            with self.subTest(settings), HTTP2Client(self.recast.port, window=1 << 30, receive_buffer=4096) as client:
+        for further, requests in (("http2: { requests: 1 }\n", 1), ("http2: { requests: 2 }\n", 2), ("", 1)):
+            self.proxy(server, settings=further)
+            with self.subTest(further), HTTP2Client(self.recast.port, window=1 << 30, receive_buffer=4096) as client:
                 client.send(window_update(0, 1 << 30))
                 for _ in range(requests):
                     stream = client.request()
                 self.recast.log_lines(requests)
-                if not settings:
+                if not further:
                     self.recast.process.send_signal(signal.SIGTERM)
                 wait_until("the connection ends", lambda: self.has_ended(client))  # noqa: B023
                 for record in client.streams.values():
@@ -272,6 +272,8 @@ class LastResponseTests(HTTP2ServerTestCase):
                     self.assertEqual((record.status, record.ended, record.count), (200, True, self.size))
                 self.assertEqual(client.rest(), NO_ERROR)
                 self.assertEqual(client.goaways, [(LAST_OF_ALL, NO_ERROR), (stream, NO_ERROR)])
+            if not further:
+                self.assertEqual(self.recast.process.wait(DEADLINE), 0)
 
     def test_a_client_that_never_ends_its_side_is_let_go(self):
         self.proxy(self.server(), settings="http2: { requests: 1 }\n")
@@ -279,6 +281,49 @@ class LastResponseTests(HTTP2ServerTestCase):
             self.assertEqual(client.over(client.request()).status, 200)
             self.assertEqual(client.rest(), NO_ERROR)
             self.admin.metrics_when(lambda metrics: metrics.sum("recast_connections", side="client") == 0)
+
+
+class LastRequestTests(HTTP2ServerTestCase):
+    size = 400_000
+
+    def take(self, listener, begun, ended, result):
+        """Answers an upload with its head, and reads it when the proxy's side has ended, giving windows back."""
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(DEADLINE)
+            connection.sendall(settings([(INITIAL_WINDOW_SIZE, 1 << 30)]) + window_update(0, 1 << 30))
+            reader = connection.makefile("rb", 1024)
+            reader.read(len(PREFACE))
+            while not result or not result[-1]:
+                head = reader.read(9)
+                kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+                count = len(reader.read(int.from_bytes(head[:3], "big")))
+                if kind == HEADERS:
+                    connection.sendall(frame(HEADERS, END_HEADERS | END_STREAM, stream, b"\x88"))
+                    begun.set()
+                    ended.wait(DEADLINE)
+                elif kind == DATA:
+                    connection.sendall(window_update(0, count) if count else ping())
+                    result[:] = [sum(result[:1]) + count, flags & END_STREAM]
+
+    def test_a_server_that_answers_first_gets_all_of_the_upload(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            port, begun, ended, result = listener.getsockname()[1], threading.Event(), threading.Event(), []
+            server = threading.Thread(target=self.take, args=(listener, begun, ended, result))
+            server.start()
+            self.proxy(f"127.0.0.1:{port}", upstream="requests_per_connection: 1")
+            self.assertEqual(self.send("POST", "/", b"x" * self.size).status, 200)
+            begun.wait(DEADLINE)
+
+            def has_ended():
+                with open("/proc/net/tcp") as table:
+                    return not any(f":{port:04X} 01 " in line for line in table)
+
+            wait_until("the connection ends", has_ended)
+            ended.set()
+            server.join(DEADLINE)
+            self.assertEqual(result, [self.size, END_STREAM])
 
 
 class DelayTests(DrainTestCase):

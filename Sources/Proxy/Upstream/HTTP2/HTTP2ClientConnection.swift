@@ -268,12 +268,13 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         schedule()
     }
 
-    /// Closes at once, and tells the server so. Requests that are on their way fail.
+    /// Ends at once, and tells the server so. Requests that are on their way fail; of those that are answered the server gets all.
     func close() {
         guard phase != .closed else { return }
         opened = nil
+        let owesContent = session.openStreams == 0 && (stream.holdsOutput || stream.bytesTaken < stream.bytesWritten)
         session.end()
-        letGo()
+        letGo(owesContent: owesContent)
     }
 
     /// The connection has failed, or its server has ended it.
@@ -311,7 +312,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     var fault: String? { session.failure?.reason }
 
     /// Sends the last frame, which says why the connection ends, and fails what is on its way.
-    private func letGo() {
+    private func letGo(owesContent: Bool = false) {
         if phase == .open { pool.remove(self) }
         phase = .closed
         timer.cancel()
@@ -322,7 +323,11 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         sendHeads()
         free.removeAll()
         stream.flush()
-        stream.close()
+        if owesContent, stream.isWritable, !stream.isEnded {
+            _ = LastRequests(of: stream, loop: pool.loop, within: pool.http2.ping.nanoseconds)
+        } else {
+            stream.close()
+        }
         pool.closed(endpoint)
     }
 

@@ -1,0 +1,59 @@
+internal import EventLoop
+
+/// What is left of a connection to an upstream behind its last response: a server may answer before it has read all of an upload, which
+/// the system has for it by then. As it reads it gives windows back, and a socket that is closed already would answer those by a reset,
+/// which takes the rest of the upload (docs/rules.md F16). So our side ends, what comes is dropped, and the socket is closed when the
+/// server has taken all, has ended its own side, or has taken nothing for too long.
+///
+/// Its stream holds it.
+final class LastRequests: StreamHandler {
+    private let stream: Stream
+    private let timer: Timer
+    private let loop: EventLoop
+    private let silence: UInt64
+    private var taken: UInt64
+    private var takenAt: UInt64
+    private var dropped = 0
+
+    /// Time between two looks at what the server has taken, which nothing tells.
+    private static let look: UInt64 = 1_000_000_000
+    /// Bytes of the server's that are dropped at most.
+    private static let mostDropped = 16 * 1024 * 1024
+
+    /// - Parameter silence: nanoseconds in which the server must take something.
+    init(of stream: Stream, loop: EventLoop, within silence: UInt64) {
+        self.stream = stream
+        self.loop = loop
+        self.silence = silence
+        timer = Timer(loop: loop)
+        taken = stream.bytesTaken
+        takenAt = loop.now
+        stream.handler = self
+        stream.shutdownWrite()
+        stream.resumeReading()
+        timer.action = { [unowned self] in lookAtServer() }
+        timer.set(after: Self.look)
+    }
+
+    private func lookAtServer() {
+        let now = stream.bytesTaken
+        if now > taken { (taken, takenAt) = (now, loop.now) }
+        let isDone = stream.queued == 0 && now == stream.bytesWritten
+        if isDone || loop.now &- takenAt >= silence { close() } else { timer.set(after: Self.look) }
+    }
+
+    private func close() {
+        timer.cancel()
+        stream.close()
+    }
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        dropped += bytes.count
+        if dropped > Self.mostDropped { close() }
+        return bytes.count
+    }
+
+    func drained(_ stream: Stream) {}
+    func ended(_ stream: Stream) { close() }
+    func failed(_ stream: Stream, _ errno: Int32) { timer.cancel() }
+}
