@@ -56,16 +56,12 @@ public struct BodyEncoder: Sendable {
         return isInChunk
     }
 
-    /// Ends the body. Throws status 500 and writes nothing when bytes are owed: the message must then be cut, never ended.
+    /// Ends the body; in the chunked coding `writeTrailers` may write whole field lines behind the last chunk (RFC 9112 §7.1.2).
+    /// Throws status 500 and writes nothing when bytes are owed: the message must then be cut, never ended.
     ///
     /// A body framed until close is ended by closing the connection, which is the caller's part.
-    public mutating func finish(into output: inout OutputBuffer) throws(WireError) {
-        try finish(into: &output) { _ in }
-    }
-
-    /// As above; in the chunked coding `writeTrailers` may write whole field lines behind the last chunk (RFC 9112 §7.1.2).
     public mutating func finish(
-        into output: inout OutputBuffer, writeTrailers: (inout OutputBuffer) -> Void
+        into output: inout OutputBuffer, writeTrailers: (inout OutputBuffer) -> Void = { _ in }
     ) throws(WireError) {
         guard !isFinished else { return }
         switch framing {

@@ -61,7 +61,6 @@ internal struct ChunkReader: Sendable {
     private var overhead = 0
     private var trailerBytes = 0
     private var trailerName = 0
-    private var trailerLine = 0
     private(set) var trailerCount = 0
     /// Whether the trailer lines are kept.
     var keepsTrailers = false
@@ -240,7 +239,6 @@ internal struct ChunkReader: Sendable {
             guard trailerCount < limits.trailerCount else { throw WireError(.tooManyTrailers, at: at) }
             trailerCount += 1
             trailerName = 1
-            trailerLine = 1
             state = .trailerName
         case .trailerName:
             if byte == UInt8(ascii: ":") {

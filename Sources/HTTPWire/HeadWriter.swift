@@ -71,15 +71,6 @@ public enum HeadWriter {
         output.append(line: name, decimal: value)
     }
 
-    /// A field with name and value from elsewhere. `false` when the name isn't a token, or the value holds a control other
-    /// than HTAB.
-    public static func field(_ name: Span<UInt8>, _ value: Span<UInt8>, into output: inout OutputBuffer) -> Bool {
-        guard ListMember.isToken(name), isFieldValue(value) else { return false }
-        output.append(name)
-        output.append(": ", value, "\r\n")
-        return true
-    }
-
     /// Field line `i` of a parsed head, which is known to be clean.
     public static func field(_ i: Int, of head: borrowing MessageHead, into output: inout OutputBuffer) {
         output.append(head.name(i))

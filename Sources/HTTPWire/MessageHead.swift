@@ -239,9 +239,6 @@ extension MessageHead {
         queryRange = mark.map { ByteRange($0 + 1, end) }
     }
 
-    /// Whether the target has a `?`.
-    public var hasQuery: Bool { queryRange != nil }
-
     /// What follows the first `?` of the target, as it was written; nil without one.
     public var query: Span<UInt8>? {
         @_lifetime(borrow self)

@@ -34,7 +34,8 @@ struct WireMessage: Equatable {
         authority = head.authority.copied()
         var output = OutputBuffer()
         if head.status == 0 {
-            start = [head.method.copied(), head.path.copied(), head.query?.copied() ?? [], [head.hasQuery ? 1 : 0]]
+            let query = head.query?.copied()
+            start = [head.method.copied(), head.path.copied(), query ?? [], [query == nil ? 0 : 1]]
             HeadWriter.requestLine(of: head, into: &output)
             // HTTP/1.0 may have none; what is written is 1.1.
             if authority.isEmpty { authority = Array("a".utf8) }

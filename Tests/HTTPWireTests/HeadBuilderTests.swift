@@ -25,7 +25,7 @@ struct HeadBuilderTests {
             numbers = [head.port, head.status, head.fieldCount]
             flags = [
                 head.hasUnderscores, head.isSecureTarget, head.pathHasEscapes, head.isKeepAlive, head.expectsContinue,
-                head.wantsUpgrade, head.hasQuery, head.acceptsTrailers,
+                head.wantsUpgrade, head.acceptsTrailers,
             ]
             framing = head.framing
             version = head.version

@@ -59,7 +59,6 @@ struct MessageHeadTests {
         let head = try Self.parse("\(method) \(target) HTTP/1.1\r\nHost: a.test\r\n\r\n")
         #expect(head.path.lossyString() == path)
         #expect(Self.query(head) == query)
-        #expect(head.hasQuery == (query != nil))
         #expect(head.host.lossyString() == "a.test")
         var output = OutputBuffer()
         HeadWriter.requestLine(of: head, into: &output)

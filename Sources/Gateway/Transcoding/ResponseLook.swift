@@ -235,7 +235,7 @@ package final class ResponseLook {
                 try search?.feed(document.extracting(start..<end))
             }
         }
-        if conversion == nil { conversion = try Self.makeConversion(reading, self.rule, look: rule.look) }
+        if conversion == nil { conversion = try makeConversion(reading, look: rule.look) }
         // Other encodings become JSON at their end.
         try withDocument { (document) throws(ConversionError) in
             var at = start
@@ -313,7 +313,7 @@ package final class ResponseLook {
                 guard reading.encoding != .json else {
                     return try EnvelopeProblem(json: document, status: status, rule: rule).body()
                 }
-                let conversion = try Self.makeConversion(reading, self.rule, look: rule.look)
+                let conversion = try makeConversion(reading, look: rule.look)
                 let json = try conversion.convert(document.copied()) + conversion.convertEnd()
                 return try EnvelopeProblem(json: json.span, status: status, rule: rule).body()
             }
@@ -344,9 +344,7 @@ package final class ResponseLook {
         }
     }
 
-    private static func makeConversion(
-        _ reading: Reading, _ rule: ResponseRules.Rule, look: Int
-    ) throws(ConversionError) -> Conversion {
+    private func makeConversion(_ reading: Reading, look: Int) throws(ConversionError) -> Conversion {
         var plan = rule.lookPlan(look: look)
         plan.inputs = [reading.encoding]
         return try Conversion.make(plan: plan, contentType: reading.contentType.span)

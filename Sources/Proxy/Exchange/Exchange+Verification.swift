@@ -390,7 +390,7 @@ extension Exchange {
                 try payForRequest(Self.reserve + 4 * spool.count)
             }
             do throws(SignatureError) {
-                pending = PendingSignature(rule, try rule.signer.begin(try message(rule)))
+                pending = PendingSignature(try rule.signer.begin(try message(rule)))
             } catch {
                 throw notSigned(error)
             }
@@ -469,13 +469,11 @@ extension Exchange {
 
 /// A request that is being signed, or was.
 final class PendingSignature {
-    let rule: RequestSigning
     let signing: MessageSigner.Signing
     /// The fields, once all of the content went through.
     var lines: [(name: String, value: String)]?
 
-    init(_ rule: RequestSigning, _ signing: MessageSigner.Signing) {
-        self.rule = rule
+    init(_ signing: MessageSigner.Signing) {
         self.signing = signing
     }
 }

@@ -90,10 +90,8 @@ extension Exchange {
         return route.secretVariables.filter { $0 < captures.count }.map { captures[$0] }
     }
 
-    /// As above: the values, as the path has them.
-    func secretValuesOfPath(_ rule: LoggedQuery) -> [[UInt8]] {
-        request.valuesOfPath(in: secretsOfPath(rule))
-    }
+    /// Those values, as the path has them.
+    var secretValuesOfPath: [[UInt8]] { request.valuesOfPath(in: secretsOfPath(.redact)) }
 }
 
 extension MessageHead {

@@ -32,8 +32,8 @@ final class ServerControl {
         var missing: Int
         var answers: [any Sendable]
         let done: ([any Sendable], _ missing: Int) -> Void
-        /// Ends it where it may not wait for ever.
-        var timer: Timer?
+        /// Ends it where a worker is stuck.
+        let timer: Timer
     }
     /// A worker and its thread, by its number, which is the thread's name too; 0 is the main thread's.
     private struct Other: Sendable {
@@ -306,30 +306,19 @@ final class ServerControl {
         if let first = parts.first { work(worker, first) }
     }
 
-    /// Asks every worker that serves, and hands the answers to `done`, on the main loop, when the last has come. Workers
-    /// answer between two ticks; one that is stuck keeps `done` from being called.
+    /// Asks every worker that serves, which answers between two ticks, and hands the answers to `done`, on the main loop, when the last
+    /// has come; after `nanoseconds` those that have come by then, with how many are missing.
     func gather<Answer: Sendable>(
-        _ ask: @escaping @Sendable (Worker) -> Answer, _ done: @escaping ([Answer]) -> Void
-    ) {
-        gather(within: nil, ask) { answers, _ in done(answers) }
-    }
-
-    /// As above; after `nanoseconds` it is content with the answers that have come, and says how many are missing.
-    func gather<Answer: Sendable>(
-        within nanoseconds: UInt64?, _ ask: @escaping @Sendable (Worker) -> Answer,
+        within nanoseconds: UInt64, _ ask: @escaping @Sendable (Worker) -> Answer,
         _ done: @escaping ([Answer], _ missing: Int) -> Void
     ) {
         let number = nextGathering
         nextGathering += 1
-        var gathering = Gathering(missing: others.count + 1, answers: []) { answers, missing in
-            done(answers.compactMap { $0 as? Answer }, missing)
-        }
-        if let nanoseconds {
-            let timer = Timer(loop: worker.loop) { [unowned self] in finish(number) }
-            timer.set(after: nanoseconds)
-            gathering.timer = timer
-        }
-        gatherings[number] = gathering
+        let timer = Timer(loop: worker.loop) { [unowned self] in finish(number) }
+        timer.set(after: nanoseconds)
+        gatherings[number] = Gathering(
+            missing: others.count + 1, answers: [],
+            done: { answers, missing in done(answers.compactMap { $0 as? Answer }, missing) }, timer: timer)
         let main = worker.loop.inbox
         for other in others {
             other.inbox.perform { loop in

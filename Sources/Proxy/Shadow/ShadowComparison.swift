@@ -26,8 +26,8 @@ struct ShadowComparison {
         if first.status != second.status { differences.add(.status) }
         var isCompared = false
         if first.isWhole, second.isWhole, !first.isTooLong, !second.isTooLong,
-            let one = Self.content(of: first, limit: Self.longest, coders),
-            let other = Self.content(of: second, limit: Self.longest, coders)
+            let one = Self.content(of: first, coders),
+            let other = Self.content(of: second, coders)
         {
             isCompared = compare(one.span, first.type.span, other.span, second.type.span)
         }
@@ -55,14 +55,14 @@ struct ShadowComparison {
         return true
     }
 
-    /// The content without its codings; nil where it can't be had, or has more than `limit` bytes.
-    private static func content(of answer: ShadowAnswer, limit: Int, _ coders: CoderPool) -> OutputBuffer? {
+    /// The content without its codings; nil where it can't be had, or is longer than is compared.
+    private static func content(of answer: ShadowAnswer, _ coders: CoderPool) -> OutputBuffer? {
         guard let codings = answer.codings else { return nil }
         if codings.isEmpty || answer.content.isEmpty { return answer.content }
         let decoder = coders.takeDecoder(codings)
         defer { coders.recycle(decoder) }
         var limits = CodingLimits().ofResponse
-        limits.decompressed = limit
+        limits.decompressed = longest
         decoder.begin(codings, limits: limits)
         var output = OutputBuffer()
         let content = answer.content

@@ -2,7 +2,6 @@ public import EventLoop
 
 /// The TLS of a listener: what the settings say, and the context that was loaded last.
 public final class ServerTLS: Sendable {
-    public let options: TLSServerOptions
     let loaded: LoadedTLS<TLSServerContext>
 
     /// Loads the files.
@@ -11,7 +10,6 @@ public final class ServerTLS: Sendable {
         options.plainTextAnswer = Self.answer("This port speaks HTTPS: use https:// to ask it.\n")
         options.proxyHeaderAnswer = Self.answer(
             "This port doesn't take the PROXY protocol: turn it off in what stands before it.\n")
-        self.options = options
         loaded = try LoadedTLS(options.files) { [options] () throws(TLSFileError) in try TLSServerContext(options) }
     }
 

@@ -218,7 +218,7 @@ extension Exchange {
         do throws(ConversionError) { try appendTarget(of: route, to: &target) } catch { return }
         output.append(scheme)
         output.append(text: endpoint.label)
-        let secrets = secretValuesOfPath(.redact)
+        let secrets = secretValuesOfPath
         guard !secrets.isEmpty else { return output.append(reference: target.span, .redact) }
         let shown = PathParameters.hide(secrets, in: target.span.copied())
         output.append(reference: shown.span, .redact)

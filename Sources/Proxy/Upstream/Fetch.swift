@@ -19,8 +19,6 @@ final class Fetch: StreamHandler {
         case badResponse
     }
 
-    /// Bytes of a document at most: 64 KiB.
-    static let limit = WholeResponse.limit
     /// Nanoseconds for all of it: 10 s.
     static let time: UInt64 = 10_000_000_000
 
@@ -34,7 +32,7 @@ final class Fetch: StreamHandler {
     /// - Parameters:
     ///   - location: what is fetched.
     ///   - address: whom to connect to in place of the location's own host, where the settings say so.
-    ///   - completion: comes once, from the loop, never from inside `init`, and not after `cancel()`.
+    ///   - completion: comes once, from the loop, never from inside `init`.
     init(
         _ location: SenderLocation, at address: (host: String, port: UInt16)?, loop: EventLoop, resolver: Resolver,
         context: TLSClientContext, completion: @escaping (Result<[UInt8], Failure>) -> Void
@@ -65,13 +63,9 @@ final class Fetch: StreamHandler {
         }
     }
 
-    /// Gives up. No completion comes.
-    func cancel() {
-        completion = nil
-        letGo()
-    }
-
-    private func letGo() {
+    private func finish(_ result: Result<[UInt8], Failure>) {
+        guard let completion else { return }
+        self.completion = nil
         timer?.cancel()
         connector?.cancel()
         connector = nil
@@ -79,12 +73,6 @@ final class Fetch: StreamHandler {
             self.stream = nil
             stream.close()
         }
-    }
-
-    private func finish(_ result: Result<[UInt8], Failure>) {
-        guard let completion else { return }
-        self.completion = nil
-        letGo()
         completion(result)
     }
 

@@ -40,8 +40,7 @@ struct ConversionReader {
     /// The target's query: read and written as a form.
     private static let query = "query"
     /// All that can be written as a side: the encodings, and what else is one.
-    static let words = BodyEncoding.allCases.map(\.rawValue) + otherWords
-    private static let otherWords = ["auto", query]
+    static let words = BodyEncoding.allCases.map(\.rawValue) + ["auto", query]
 
     /// The plan of a conversion with the standard limits; nil when an encoding can't be told.
     func plan(decode: ConversionSide, encode: ConversionSide) -> ConversionPlan? {
@@ -68,20 +67,19 @@ struct ConversionReader {
 
     private func inputs(_ side: ConversionSide) -> [BodyEncoding]? {
         if side.encoding == "auto" { return BodyEncoding.structured }
-        return encoding(side, alsoKnown: Self.otherWords).map { [$0] }
+        return encoding(side).map { [$0] }
     }
 
     private func output(_ side: ConversionSide) -> BodyEncoding? {
         // Multipart with a file, and `without_files` says what else.
         if side.encoding == "auto" { return .multipart }
-        return encoding(side, alsoKnown: Self.otherWords)
+        return encoding(side)
     }
 
-    private func encoding(_ side: ConversionSide, alsoKnown: [String]) -> BodyEncoding? {
+    private func encoding(_ side: ConversionSide) -> BodyEncoding? {
         if let encoding = BodyEncoding(rawValue: side.encoding) { return encoding }
         if side.encoding == Self.query { return .form }
-        let known = BodyEncoding.allCases.map(\.rawValue) + alsoKnown
-        let hint = NearestWord.hint(for: side.encoding, among: known)
+        let hint = NearestWord.hint(for: side.encoding, among: Self.words)
         context.report(side.position, "there is no encoding \"\(side.encoding)\": \(hint)")
         return nil
     }
@@ -109,7 +107,7 @@ struct ConversionReader {
         if inputs.contains(where: { $0 != .form && Self.structuredFormats.contains($0) }) {
             options.word("filenames", into: &plan.fieldDecoding.filenames)
         }
-        if inputs.contains(.json) { readFixed("numbers", "exact", options) }
+        if inputs.contains(.json) { readNumbers(options) }
         if !inputs.isDisjoint(with: Self.structuredFormats.subtracting([.xml])) {
             readDuplicates(options, inputs, &plan)
         }
@@ -163,7 +161,7 @@ struct ConversionReader {
             options.word("order", into: &fields.order)
         }
         if outputs.contains(.form) { options.word("spaces", into: &fields.spaces) }
-        if outputs.contains(.json) { readFixed("numbers", "exact", options) }
+        if outputs.contains(.json) { readNumbers(options) }
         plan.fieldEncoding = fields
         plan.removeNulls = options.nullRemoval(context) ?? plan.removeNulls
         // Only multipart has files; elsewhere they are text or nothing.
@@ -233,10 +231,10 @@ struct ConversionReader {
         plan.document = rule
     }
 
-    /// An option that has one value so far.
-    private func readFixed(_ key: String, _ only: String, _ options: SectionReader) {
-        options.offer(key, [only], standard: only)
-        if let node = options.take(key) { _ = context.word(node, "\"\(key)\"", among: [only]) }
+    /// An option that has one value.
+    private func readNumbers(_ options: SectionReader) {
+        options.offer("numbers", ["exact"], standard: "exact")
+        if let node = options.take("numbers") { _ = context.word(node, "\"numbers\"", among: ["exact"]) }
     }
 
     /// Fields join to arrays and JSON members may stay double; the other words are for both.
