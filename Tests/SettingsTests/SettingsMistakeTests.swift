@@ -451,6 +451,12 @@ import Testing
         #expect(SettingsTestFile.mistakesOfRoutes("  - { \(route) }") == [mistake])
     }
 
+    @Test("a condition that can't be read hides no mistake of another one") func conditions() {
+        #expect(
+            SettingsTestFile.mistakesOfRoutes("  - { name: a, match: { path: a, host: \"a:80\" }, upstream: app }")
+                == ["5:31: a path begins with a slash", "5:42: a host is matched without its port"])
+    }
+
     @Test(
         "a key that another section of a route has is told with its place, whatever it looks like here",
         arguments: [

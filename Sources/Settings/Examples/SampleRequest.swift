@@ -49,22 +49,19 @@ public struct SampleRequest: Hashable, Sendable {
     /// Throws when the text is no request that the route's path takes, or when a value of it is not UTF-8.
     public func values(for route: Route) throws(Fault) -> Values {
         let head = try head(for: route)
-        let alone = Route(index: 0, name: route.name, match: RouteMatch(path: route.match.path), upstream: 0)
-        guard case .found(let found) = RouteTable([alone]).find(head) else {
-            throw Fault(reason: "the route's path \(route.match.path) doesn't take \(path(for: route))")
-        }
+        let captures = try captures(of: head, on: route)
         let method = route.match.methods.first ?? "POST"
         let path = path(for: route)
         let address = Array(client.utf8)
         var scratch = OutputBuffer()
-        if route.rewrite?.makesDotSegment(of: head, captures: found.captures, scratch: &scratch) == true {
+        if route.rewrite?.makesDotSegment(of: head, captures: captures, scratch: &scratch) == true {
             throw Fault(reason: "the path would be a dot segment in the one that the route rewrites to")
         }
         func written(_ edits: HeaderEdits) throws(Fault) -> [Header] {
             var headers: [Header] = []
             for field in edits.set + edits.add {
                 var value: [UInt8] = []
-                field.value.appendOctets(from: head, captures: found.captures, client: address.span, to: &value)
+                field.value.appendOctets(from: head, captures: captures, client: address.span, to: &value)
                 while let last = value.last, last == ASCII.space || last == ASCII.tab { value.removeLast() }
                 guard value.count <= HeaderEdits.valueLimit else {
                     throw Fault(
@@ -89,16 +86,12 @@ public struct SampleRequest: Hashable, Sendable {
             var keepsQuery = true
             if let conversion = route.conversion {
                 keepsQuery = !conversion.plan.readsQuery
-                for reference in conversion.sources {
-                    var value: [UInt8] = []
-                    try reference.append(from: head, captures: found.captures, client: address.span, to: &value)
-                    sources.append(value)
-                }
+                sources = try texts(of: conversion.sources, from: head, captures)
             }
             var target = OutputBuffer()
             if let rewrite = route.rewrite {
                 try rewrite.appendTarget(
-                    of: head, captures: found.captures, client: address.span, keepsQuery: keepsQuery, to: &target)
+                    of: head, captures: captures, client: address.span, keepsQuery: keepsQuery, to: &target)
             } else {
                 target.append(text: path + (keepsQuery ? query.map { "?\($0)" } ?? "" : ""))
             }
@@ -116,10 +109,7 @@ public struct SampleRequest: Hashable, Sendable {
         _ status: Int, type: String?, body: [UInt8], on route: Route
     ) throws(Fault) -> SampleResponse? {
         let head = try head(for: route)
-        let alone = Route(index: 0, name: route.name, match: RouteMatch(path: route.match.path), upstream: 0)
-        guard case .found(let found) = RouteTable([alone]).find(head) else {
-            throw Fault(reason: "the route's path \(route.match.path) doesn't take \(path(for: route))")
-        }
+        let captures = try captures(of: head, on: route)
         guard let rules = route.responseRules else { return nil }
         let field = type.map { "Content-Type: \($0)\r\n" } ?? ""
         let bytes = Array("HTTP/1.1 \(status) Sample\r\nContent-Length: 0\r\n\(field)\r\n".utf8)
@@ -141,21 +131,38 @@ public struct SampleRequest: Hashable, Sendable {
             throw Fault(
                 reason: "a response of \(status) is refused with 502: accept.status of its rule doesn't have it")
         }
-        let address = Array(client.utf8)
-        var sources: [[UInt8]] = []
         do throws(ConversionError) {
-            for reference in rule.conversion?.sources ?? [] {
-                var value: [UInt8] = []
-                try reference.append(from: head, captures: found.captures, client: address.span, to: &value)
-                sources.append(value)
-            }
+            let sources = try texts(of: rule.conversion?.sources ?? [], from: head, captures)
+            return SampleResponse(body, response, rule: rule, sources: sources, on: route)
         } catch {
             throw Fault(reason: error.reason)
         }
-        return SampleResponse(body, response, rule: rule, sources: sources, on: route)
     }
 
     private func path(for route: Route) -> String { path ?? Self.path(of: route.match.path) }
+
+    /// Where the variables of the route's path stand in the path of `head`.
+    private func captures(of head: borrowing MessageHead, on route: Route) throws(Fault) -> PathCaptures {
+        let alone = Route(index: 0, name: route.name, match: RouteMatch(path: route.match.path), upstream: 0)
+        guard case .found(let found) = RouteTable([alone]).find(head) else {
+            throw Fault(reason: "the route's path \(route.match.path) doesn't take \(path(for: route))")
+        }
+        return found.captures
+    }
+
+    /// The texts that a conversion takes from the head.
+    private func texts(
+        of references: [SourceReference], from head: borrowing MessageHead, _ captures: PathCaptures
+    ) throws(ConversionError) -> [[UInt8]] {
+        let address = Array(client.utf8)
+        var texts: [[UInt8]] = []
+        for reference in references {
+            var text: [UInt8] = []
+            try reference.append(from: head, captures: captures, client: address.span, to: &text)
+            texts.append(text)
+        }
+        return texts
+    }
 
     private func head(for route: Route) throws(Fault) -> MessageHead {
         let coding = headers.first { $0.name.lowercased() == "content-encoding" }

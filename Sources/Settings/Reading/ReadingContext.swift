@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Transcoding
 
 /// What all readers of one text share: the mistakes found, the effective values, and what `${env:…}` reads from.
@@ -151,6 +152,18 @@ final class ReadingContext {
         guard case .scalar(let text, _) = node.content else { return node.position }
         let end = text.utf8.index(text.utf8.startIndex, offsetBy: byte, limitedBy: text.utf8.endIndex)
         return position(in: node, offset: text.unicodeScalars[..<(end ?? text.endIndex)].count)
+    }
+
+    /// What `parse` makes of `text`, which is that of `node`; nil, and a mistake at its place in the text, where it is no pattern.
+    func pattern<Pattern>(
+        _ text: String, _ node: SettingsNode, _ parse: (String) throws(PatternFault) -> Pattern
+    ) -> Pattern? {
+        do throws(PatternFault) {
+            return try parse(text)
+        } catch {
+            report(position(in: node, byte: error.offset), error.reason)
+            return nil
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+internal import Gateway
+
 /// Reads one mapping of the settings: each key is taken once, and what was not taken is reported at the end.
 ///
 /// Values in effect are recorded under the section's path, given or not.
@@ -76,6 +78,27 @@ final class SectionReader {
         let absent = SectionReader(context, position, "\"\(key)\"", path, [])
         guard let node = take(key) else { return absent }
         return SectionReader(node, "\"\(key)\"", path: path, context) ?? absent
+    }
+
+    /// The elements of `key`, one or a list of them, each once; empty where it isn't there. One that `read` can't read is left out.
+    func list<Element: Hashable>(_ key: String, _ read: (SettingsNode, String) -> Element?) -> [Element] {
+        guard let node = take(key) else { return [] }
+        let what = "\"\(key)\""
+        var elements: [Element] = []
+        for element in context.elements(node, what) ?? [] {
+            guard let text = context.text(element, what), let value = read(element, text) else { continue }
+            if elements.contains(value) { context.report(element.position, "\(what) has \"\(text)\" twice") }
+            elements.append(value)
+        }
+        record(key, elements.map { "\($0)" }.joined(separator: ", "), .line(node.position.line))
+        return elements
+    }
+
+    /// As above, of patterns.
+    func patterns<Pattern: Hashable>(
+        _ key: String, _ parse: (String) throws(PatternFault) -> Pattern
+    ) -> [Pattern] {
+        list(key) { node, text in context.pattern(text, node, parse) }
     }
 
     /// Tells which values `key` takes, where options are listed. Nil: it isn't one of some words.
@@ -213,6 +236,18 @@ final class SectionReader {
 
     func bool(_ key: String, standard: Bool) -> Bool {
         value(key, standard: Sourced(standard), describe: String.init) { context.bool($0, $1) }.value
+    }
+
+    /// A part of a hundred in millionths, at least `least`; `range` says of what it is one, and from where to where it goes.
+    func share(_ key: String, standard: Int, from least: Int = 0, _ range: String) -> Int {
+        value(key, standard: Sourced(standard), describe: Units.describe(millionths:)) { node, what in
+            guard let text = context.text(node, what) else { return nil }
+            if let share = Units.millionths(text), share >= least { return share }
+            context.report(
+                node.position,
+                "\(what) is a part of \(range), with at most four digits behind the point, as in 0.5%, not \"\(text)\"")
+            return nil
+        }.value
     }
 
     func time(_ key: String, standard: Sourced<Duration>, mayBeZero: Bool = false) -> Sourced<Duration> {

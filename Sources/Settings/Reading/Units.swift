@@ -119,4 +119,29 @@ enum Units {
         let unit = times.last { milliseconds >= $0.milliseconds && milliseconds % $0.milliseconds == 0 } ?? times[0]
         return String(milliseconds / unit.milliseconds) + unit.unit
     }
+
+    /// Millionths that a text as `1%` or `0.25%` is; nil where it is none, or more than all.
+    static func millionths(_ text: String) -> Int? {
+        guard text.hasSuffix("%") else { return nil }
+        let parts = text.dropLast().split(separator: ".", omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count),
+            parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } }),
+            parts[0].utf8.count <= 3, let whole = Int(parts[0])
+        else { return nil }
+        var fraction = 0
+        if parts.count == 2 {
+            guard parts[1].utf8.count <= 4, let digits = Int(parts[1]) else { return nil }
+            fraction = digits
+            for _ in parts[1].utf8.count..<4 { fraction *= 10 }
+        }
+        let sum = whole * 10_000 + fraction
+        return sum <= 1_000_000 ? sum : nil
+    }
+
+    static func describe(millionths: Int) -> String {
+        let whole = millionths / 10_000
+        var fraction = String(10_000 + millionths % 10_000).dropFirst()
+        while fraction.last == "0" { fraction.removeLast() }
+        return fraction.isEmpty ? "\(whole)%" : "\(whole).\(fraction)%"
+    }
 }

@@ -130,13 +130,10 @@ struct CodingReader {
     private func types(_ node: SettingsNode) -> [ResponseTypePattern]? {
         var types: [ResponseTypePattern] = []
         for element in context.elements(node, "\"types\"") ?? [] {
-            guard let text = context.text(element, "\"types\"") else { return nil }
-            do throws(PatternFault) {
-                types.append(try ResponseTypePattern(parsing: text))
-            } catch {
-                context.report(context.position(in: element, byte: error.offset), error.reason)
-                return nil
-            }
+            guard let text = context.text(element, "\"types\""),
+                let type = context.pattern(text, element, ResponseTypePattern.init(parsing:))
+            else { return nil }
+            types.append(type)
         }
         return types
     }

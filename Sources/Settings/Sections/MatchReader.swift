@@ -16,63 +16,26 @@ struct MatchReader {
     private func conditions(_ node: SettingsNode) -> RouteMatch? {
         guard let section = SectionReader(node, "\"match\"", path: "match", context) else { return nil }
         let failures = context.failures
-        var match: RouteMatch?
+        var path: PathPattern?
         if let node = section.take("path") {
-            match = path(node).map { RouteMatch(path: $0) }
-            if let match { section.record("path", match.path.text, .line(node.position.line)) }
+            path = self.path(node)
+            if let path { section.record("path", path.text, .line(node.position.line)) }
         } else {
-            match = (try? PathPattern(parsing: "/*")).map { RouteMatch(path: $0) }
+            path = try? PathPattern(parsing: "/*")
             section.record("path", "/*", .standard)
         }
-        if let node = section.take("method") {
-            match?.methods = list(node, "\"method\"", section, method)
-        }
-        if let node = section.take("host") {
-            match?.hosts = list(node, "\"host\"", section) { node, text in
-                pattern(node) { () throws(PatternFault) in try HostPattern(parsing: text) }
-            }
-        }
-        if let node = section.take("type") {
-            match?.types = list(node, "\"type\"", section) { node, text in
-                pattern(node) { () throws(PatternFault) in try MediaRange(parsing: text) }
-            }
-        }
-        if let node = section.take("header") { match?.headers = headers(node, section) }
+        let methods = section.list("method", method)
+        let hosts = section.patterns("host", HostPattern.init(parsing:))
+        let types = section.patterns("type", MediaRange.init(parsing:))
+        let headers = section.take("header").map { self.headers($0, section) } ?? []
         section.refuse("query", "is nothing that a route is found by: known are path, method, host, type, header")
         section.finish()
-        return context.failures == failures ? match : nil
+        guard let path, context.failures == failures else { return nil }
+        return RouteMatch(path: path, methods: methods, hosts: hosts, types: types, headers: headers)
     }
 
     private func path(_ node: SettingsNode) -> PathPattern? {
-        context.text(node, "\"path\"").flatMap { text in
-            pattern(node) { () throws(PatternFault) in try PathPattern(parsing: text) }
-        }
-    }
-
-    private func pattern<Pattern>(
-        _ node: SettingsNode, _ parse: () throws(PatternFault) -> Pattern
-    ) -> Pattern? {
-        do {
-            return try parse()
-        } catch {
-            context.report(context.position(in: node, byte: error.offset), error.reason)
-            return nil
-        }
-    }
-
-    private func list<Element: Hashable>(
-        _ node: SettingsNode, _ what: String, _ section: SectionReader,
-        _ read: (SettingsNode, String) -> Element?
-    ) -> [Element] {
-        var elements: [Element] = []
-        for element in context.elements(node, what) ?? [] {
-            guard let text = context.text(element, what), let value = read(element, text) else { continue }
-            if elements.contains(value) { context.report(element.position, "\(what) has \"\(text)\" twice") }
-            elements.append(value)
-        }
-        let key = what.filter { $0 != "\"" }
-        section.record(key, elements.map { "\($0)" }.joined(separator: ", "), .line(node.position.line))
-        return elements
+        context.text(node, "\"path\"").flatMap { context.pattern($0, node, PathPattern.init(parsing:)) }
     }
 
     private func method(_ node: SettingsNode, _ text: String) -> String? {

@@ -17,8 +17,8 @@ struct ResponseConditionReader {
         var condition = ResponseCondition()
         condition.statuses = statuses(section)
         condition.types = types(section)
-        condition.accept = list("accept", section) { node, text in
-            let range = pattern(node) { () throws(PatternFault) in try MediaRange(parsing: text) }
+        condition.accept = section.list("accept") { node, text in
+            let range = context.pattern(text, node, MediaRange.init(parsing:))
             if let range, range.description.contains("*") {
                 context.report(
                     node.position, "\"accept\" names a media type that the client may take, without a star")
@@ -55,7 +55,7 @@ struct ResponseConditionReader {
             _ = section.required("type", example: "text/plain")
             return nil
         }
-        let types: [MediaPattern] = list("type", section) { node, text in
+        let types: [MediaPattern] = section.list("type") { node, text in
             let type = MediaPattern(text)
             if type == nil {
                 context.report(node.position, "\"\(text)\" is no media type: write text/plain, text/*, +json or */*")
@@ -76,37 +76,10 @@ struct ResponseConditionReader {
     }
 
     private func statuses(_ section: SectionReader) -> [StatusRange] {
-        list("status", section) { node, text in
-            pattern(node) { () throws(PatternFault) in try StatusRange(parsing: text) }
-        }
+        section.patterns("status", StatusRange.init(parsing:))
     }
 
     private func types(_ section: SectionReader) -> [ResponseTypePattern] {
-        list("type", section) { node, text in
-            pattern(node) { () throws(PatternFault) in try ResponseTypePattern(parsing: text) }
-        }
-    }
-
-    private func list<Element: Hashable>(
-        _ key: String, _ section: SectionReader, _ read: (SettingsNode, String) -> Element?
-    ) -> [Element] {
-        guard let node = section.take(key) else { return [] }
-        var elements: [Element] = []
-        for element in context.elements(node, "\"\(key)\"") ?? [] {
-            guard let text = context.text(element, "\"\(key)\""), let value = read(element, text) else { continue }
-            if elements.contains(value) { context.report(element.position, "\"\(key)\" has \"\(text)\" twice") }
-            elements.append(value)
-        }
-        section.record(key, elements.map { "\($0)" }.joined(separator: ", "), .line(node.position.line))
-        return elements
-    }
-
-    private func pattern<Pattern>(_ node: SettingsNode, _ parse: () throws(PatternFault) -> Pattern) -> Pattern? {
-        do {
-            return try parse()
-        } catch {
-            context.report(context.position(in: node, byte: error.offset), error.reason)
-            return nil
-        }
+        section.patterns("type", ResponseTypePattern.init(parsing:))
     }
 }

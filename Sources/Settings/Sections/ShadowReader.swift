@@ -86,17 +86,8 @@ struct ShadowReader {
     private func options(_ part: SectionReader, upstream: Int?, isSent: Bool) -> ShadowOptions {
         var options = ShadowOptions()
         options.upstream = upstream
-        options.sample =
-            part.value("sample", standard: Sourced(options.sample), describe: CollectorText.describe(millionths:)) {
-                node, what in
-                guard let text = context.text(node, what) else { return nil }
-                if let sample = CollectorText.millionths(text), sample > 0 { return sample }
-                context.report(
-                    node.position,
-                    "\(what) is a part of the route's requests above 0% and up to 100%, with at most four digits behind the "
-                        + "point, as in 0.5%, not \"\(text)\"")
-                return nil
-            }.value
+        options.sample = part.share(
+            "sample", standard: options.sample, from: 1, "the route's requests above 0% and up to 100%")
         options.buffer = part.size("buffer", standard: Sourced(options.buffer), in: Self.buffer).value
         guard isSent else { return options }
         options.inFlight = part.count("in_flight", standard: Sourced(options.inFlight), in: 1...65_535).value

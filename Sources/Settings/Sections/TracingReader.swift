@@ -39,17 +39,7 @@ struct TracingReader {
                 context.report(endpoint.position, "\"endpoint\": \(error.reason)")
             }
         }
-        settings.sample =
-            part.value("sample", standard: Sourced(settings.sample), describe: CollectorText.describe(millionths:)) {
-                node, what in
-                guard let text = context.text(node, what) else { return nil }
-                if let sample = CollectorText.millionths(text) { return sample }
-                context.report(
-                    node.position,
-                    "\(what) is a part of all requests from 0% to 100%, with at most four digits behind the point, as in 0.5%, not \"\(text)\""
-                )
-                return nil
-            }.value
+        settings.sample = part.share("sample", standard: settings.sample, "all requests from 0% to 100%")
         part.word("parent", into: &settings.parent)
         settings.service =
             part.value("service", standard: Sourced(settings.service), describe: { $0 }) { node, what in
@@ -102,7 +92,7 @@ struct TracingReader {
     }
 }
 
-/// What the settings write of a collector: its URL, and a part of a hundred.
+/// What the settings write of a collector.
 enum CollectorText {
     /// Where OTLP sends traces if nothing else is said.
     private static let standardPath = "/v1/traces"
@@ -132,30 +122,5 @@ enum CollectorText {
         if target.isEmpty || target == "/" { target = standardPath }
         if target.hasPrefix("?") { target = "/" + target }
         return TracingSettings(isSecure: isSecure, host: host, port: port, target: target)
-    }
-
-    /// Millionths that a text as `1%` or `0.25%` is; nil where it is none, or more than all.
-    static func millionths(_ text: String) -> Int? {
-        guard text.hasSuffix("%") else { return nil }
-        let parts = text.dropLast().split(separator: ".", omittingEmptySubsequences: false)
-        guard (1...2).contains(parts.count),
-            parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } }),
-            parts[0].utf8.count <= 3, let whole = Int(parts[0])
-        else { return nil }
-        var fraction = 0
-        if parts.count == 2 {
-            guard parts[1].utf8.count <= 4, let digits = Int(parts[1]) else { return nil }
-            fraction = digits
-            for _ in parts[1].utf8.count..<4 { fraction *= 10 }
-        }
-        let sum = whole * 10_000 + fraction
-        return sum <= 1_000_000 ? sum : nil
-    }
-
-    static func describe(millionths: Int) -> String {
-        let whole = millionths / 10_000
-        var fraction = String(10_000 + millionths % 10_000).dropFirst()
-        while fraction.last == "0" { fraction.removeLast() }
-        return fraction.isEmpty ? "\(whole)%" : "\(whole).\(fraction)%"
     }
 }
