@@ -23,6 +23,17 @@ public enum ASCII {
     @inlinable
     public static func upperHexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 &+ value : 0x37 &+ value }
 
+    /// The number that `text` is, one digit to `most`, 18 at most; nil for all else, as signs and blanks.
+    public static func decimal(_ text: Span<UInt8>, most: Int) -> Int? {
+        guard (1...most).contains(text.count) else { return nil }
+        var number = 0
+        for index in text.indices {
+            guard isDigit(text[index]) else { return nil }
+            number = number * 10 + Int(text[index] &- 0x30)
+        }
+        return number
+    }
+
     @inlinable
     public static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 

@@ -7,13 +7,7 @@ package enum SignedTime {
     /// has: `Infinity`, signs and fractions are none.
     package static func milliseconds(_ text: Span<UInt8>, _ unit: TimestampUnit) -> Int? {
         if unit == .iso { return iso(text) }
-        guard (1...15).contains(text.count) else { return nil }
-        var value = 0
-        for at in text.indices {
-            guard ASCII.isDigit(text[at]) else { return nil }
-            value = value * 10 + Int(text[at] - 0x30)
-        }
-        return unit == .seconds ? value * 1000 : value
+        return ASCII.decimal(text, most: 15).map { unit == .seconds ? $0 * 1000 : $0 }
     }
 
     /// RFC 3339 §5.6, with a `Z` or an offset, and perhaps a space for the `T`. A leap second is the one before.

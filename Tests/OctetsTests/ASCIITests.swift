@@ -23,6 +23,17 @@ struct ASCIITests {
 
     static let letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
+    @Test(
+        "A number is digits alone, as many as may be",
+        arguments: [
+            ("0", 0), ("007", 7), ("999", 999), ("1000", nil), ("", nil), ("-1", nil), ("+1", nil), (" 1", nil),
+            ("1.", nil),
+        ])
+    func decimal(_ text: String, _ number: Int?) {
+        let bytes = Array(text.utf8)
+        #expect(ASCII.decimal(bytes.span, most: 3) == number)
+    }
+
     @Test("Each constant set holds the bytes of its definition and no others")
     func constants() {
         let definitions: [(ByteSet, String)] = [

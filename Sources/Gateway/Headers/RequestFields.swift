@@ -150,7 +150,7 @@ extension MessageHead {
             output.append(peer.scheme)
             output.append("\r\n")
         }
-        if let port = lastMember(of: .xForwardedPort), Self.isPort(port) {
+        if let port = lastMember(of: .xForwardedPort), ASCII.decimal(port, most: 5) != nil {
             HeadWriter.clean("X-Forwarded-Port", port, into: &output)
         } else {
             let port = toldPort(tellsScheme: tellsScheme, isSecure: isSecure) ?? peer.port
@@ -234,22 +234,9 @@ extension MessageHead {
         return !isFirst
     }
 
-    private static func isPort(_ value: Span<UInt8>) -> Bool {
-        guard (1...5).contains(value.count) else { return false }
-        for index in value.indices where !ASCII.isDigit(value[index]) { return false }
-        return true
-    }
-
     /// The number in Max-Forwards, at most six digits; nil when it is none.
     package var maxForwards: Int? {
         guard let line = first(.maxForwards) else { return nil }
-        let value = value(line)
-        guard (1...6).contains(value.count) else { return nil }
-        var number = 0
-        for index in value.indices {
-            guard ASCII.isDigit(value[index]) else { return nil }
-            number = number * 10 + Int(value[index] &- 0x30)
-        }
-        return number
+        return ASCII.decimal(value(line), most: 6)
     }
 }

@@ -164,13 +164,6 @@ extension MessageHead {
     /// The seconds in Retry-After (RFC 9110 §10.2.3), at most nine digits.
     fileprivate var retryAfter: Int? {
         guard let line = first(named: "retry-after".utf8Span.span) else { return nil }
-        let value = value(line)
-        guard (1...9).contains(value.count) else { return nil }
-        var number = 0
-        for index in value.indices {
-            guard ASCII.isDigit(value[index]) else { return nil }
-            number = number * 10 + Int(value[index] &- 0x30)
-        }
-        return number
+        return ASCII.decimal(value(line), most: 9)
     }
 }

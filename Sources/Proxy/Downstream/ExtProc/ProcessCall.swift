@@ -818,13 +818,7 @@ private enum ProcessedFields {
 
     /// The number in a `:status`; 0 where it is none.
     static func status(_ value: Span<UInt8>) -> Int {
-        guard value.count == 3 else { return 0 }
-        var number = 0
-        for index in value.indices {
-            guard ASCII.isDigit(value[index]) else { return 0 }
-            number = number * 10 + Int(value[index] - 0x30)
-        }
-        return number
+        value.count == 3 ? ASCII.decimal(value, most: 3) ?? 0 : 0
     }
 }
 
