@@ -96,16 +96,22 @@ public indirect enum SourceReference: Hashable, Sendable {
             if let query = head.query, let value = QueryText.value(of: name.utf8Span.span, in: query) {
                 PercentText.decode(query.extracting(value), plusIsSpace: true, to: &output)
             }
-        case .header(let name):
-            var isFirst = true
-            var next = head.first(named: name.utf8Span.span)
-            while let line = next {
-                if !isFirst { output.append(contentsOf: ", ".utf8) }
-                isFirst = false
-                output.append(contentsOf: head.value(line))
-                next = head.first(named: name.utf8Span.span, from: line + 1)
-            }
+        case .header(let name): _ = head.appendValue(named: name.utf8Span.span, to: &output)
         }
+    }
+}
+
+extension MessageHead {
+    /// Appends the value of the field of this name; those of several lines with a comma and a space between them (RFC 9110 §5.2). Returns
+    /// whether there is one.
+    package func appendValue(named name: Span<UInt8>, to output: inout [UInt8]) -> Bool {
+        var start = 0
+        while let line = first(named: name, from: start) {
+            if start > 0 { output.append(contentsOf: ", ".utf8) }
+            output.append(contentsOf: value(line))
+            start = line + 1
+        }
+        return start > 0
     }
 }
 

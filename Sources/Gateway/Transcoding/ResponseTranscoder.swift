@@ -35,6 +35,8 @@ package final class ResponseTranscoder {
     package var isCodingChosen = false
     /// Bytes of a coded body, and how many there may be.
     package private(set) var codedCount = 0
+    /// Bytes of the body that have come, coded or not.
+    package var arrivedCount: Int { coding == nil ? count : codedCount }
     private var codedLimit = 0
     /// Whether the last error was the decoder's.
     package private(set) var hasCodingError = false

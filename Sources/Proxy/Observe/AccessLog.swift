@@ -190,17 +190,10 @@ private struct LoggedField {
         self.name = name
     }
 
-    /// Its value, those of several lines with a comma between them (RFC 9110 §5.3); nil where the head has none.
+    /// Its value; nil where the head has none.
     func value(in head: borrowing MessageHead) -> [UInt8]? {
-        var value: [UInt8]?
-        var start = 0
-        while let line = head.first(named: name.utf8Span.span, from: start) {
-            if value != nil { value?.append(contentsOf: [UInt8(ascii: ","), ASCII.space]) }
-            value = value ?? []
-            value?.append(contentsOf: head.value(line))
-            start = line + 1
-        }
-        return value
+        var value: [UInt8] = []
+        return head.appendValue(named: name.utf8Span.span, to: &value) ? value : nil
     }
 }
 
@@ -240,7 +233,7 @@ extension LogLine {
         member("response_from", conversion.inputEncoding.name)
         member("response_to", output.name)
         if let coding = transcoder.coding { member("coding_upstream", coding.name) }
-        member("bytes_in_upstream", number: transcoder.coding == nil ? transcoder.count : transcoder.codedCount)
+        member("bytes_in_upstream", number: transcoder.arrivedCount)
         guard let accounting = transcoder.accounting else { return }
         member("response_fields", number: accounting.fields)
         member("response_files", number: accounting.files)

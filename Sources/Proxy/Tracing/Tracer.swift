@@ -156,14 +156,7 @@ final class Tracer {
         writer.number("recast.bytes_in", record.bytesIn)
         writer.number("recast.bytes_out", record.bytesOut)
         writer.seconds("recast.convert.duration", nanoseconds: record.transcodeTime)
-        if let accounting = record.accounting {
-            writer.accounting(accounting)
-        } else {
-            // It has not come to its end.
-            writer.text("error.type", trace.refusal ?? record.flag?.rawValue ?? "incomplete")
-            writer.fail()
-        }
-        exporter.add(writer.take())
+        endConversion(record.accounting, trace, record)
     }
 
     private func writeResponseConversion(
@@ -177,10 +170,15 @@ final class Tracer {
         beginConversion("recast.convert response", trace, state, start: times.firstByte, end: times.end)
         writer.text("recast.input", conversion.inputEncoding.name)
         writer.text("recast.output", output.name)
-        writer.number("recast.bytes_in", transcoder.coding == nil ? transcoder.count : transcoder.codedCount)
+        writer.number("recast.bytes_in", transcoder.arrivedCount)
         // An answer of ours in its place is none of what it has written.
         writer.number("recast.bytes_out", record.headBack > 0 ? 0 : record.bytesBack)
-        if let accounting = transcoder.accounting {
+        endConversion(transcoder.accounting, trace, record)
+    }
+
+    /// Ends the span of a conversion: with what it has counted at its end, or with why it hasn't come to that.
+    private func endConversion(_ accounting: Accounting?, _ trace: ExchangeTrace, _ record: ExchangeRecord) {
+        if let accounting {
             writer.accounting(accounting)
         } else {
             writer.text("error.type", trace.refusal ?? record.flag?.rawValue ?? "incomplete")
