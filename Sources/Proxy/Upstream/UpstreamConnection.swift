@@ -416,14 +416,9 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
                     return timer.set(after: gap)
                 }
             }
-            if phase == .head {
-                pool.noteFailure(of: endpoint, .timedOut)
-                tally.timeouts &+= 1
-            }
-            let mayRepeat = phase == .head && !isAnswered
-            if phase == .head, isAnswered { exchange.noteAnswered(.timeout) }
-            exchange.upstreamTimedOut(
-                takenBefore == .max ? .upstreamFirstByte : .upstreamWrite, leaving: mayRepeat ? endpoint : nil)
+            pool.timeOut(
+                exchange, at: endpoint, awaitsHead: phase == .head, isAnswered: isAnswered,
+                isSending: takenBefore != .max)
         }
     }
 }

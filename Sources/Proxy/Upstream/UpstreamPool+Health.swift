@@ -47,6 +47,23 @@ extension UpstreamPool {
         eject(endpoint, "failed \(endpoint.failures) times in a row")
     }
 
+    /// The upstream at `endpoint` didn't take the request, while `isSending`, or didn't answer it, within its time: tells its exchange.
+    ///
+    /// - Parameters:
+    ///   - awaitsHead: whether no head of a final response has come.
+    ///   - isAnswered: whether a byte has come, behind which no request is sent again.
+    func timeOut(
+        _ exchange: Exchange, at endpoint: Endpoint, awaitsHead: Bool, isAnswered: Bool, isSending: Bool
+    ) {
+        if awaitsHead {
+            noteFailure(of: endpoint, .timedOut)
+            tally.timeouts &+= 1
+            if isAnswered { exchange.noteAnswered(.timeout) }
+        }
+        exchange.upstreamTimedOut(
+            isSending ? .upstreamWrite : .upstreamFirstByte, leaving: awaitsHead && !isAnswered ? endpoint : nil)
+    }
+
     private func eject(_ endpoint: Endpoint, _ why: String) {
         let wasHealthy = endpoint.isHealthy
         endpoint.eject(loop.now, times: ejectionTimes, jitter: nextRandom() & 0xFF)

@@ -402,13 +402,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             return arm(gap)
         }
         connection.noteTimeout(since: begunAt, sending: takenBefore != .max)
-        if phase == .head {
-            pool.noteFailure(of: endpoint, .timedOut)
-            pool.tally.timeouts &+= 1
-        }
-        let mayRepeat = phase == .head && !isAnswered
-        if phase == .head, isAnswered { exchange.noteAnswered(.timeout) }
-        exchange.upstreamTimedOut(
-            takenBefore == .max ? .upstreamFirstByte : .upstreamWrite, leaving: mayRepeat ? endpoint : nil)
+        pool.timeOut(
+            exchange, at: endpoint, awaitsHead: phase == .head, isAnswered: isAnswered, isSending: takenBefore != .max)
     }
 }
