@@ -426,7 +426,7 @@ public struct ExchangeMachine: Equatable, Sendable {
         case .responseFailed: return cut()
         case .downstreamDrained:
             // The client's time to read has taken the place of that for its content, where content is owed.
-            let isRead = takesContent && request == .content && expectation == .settled
+            let isRead = awaitsContent && expectation == .settled
             return (response == .streaming ? Actions.resumeUpstream : []).union(isRead ? .startContentTimer : [])
         case .clientHalfClosed, .lastRequest:
             persists = false
@@ -468,6 +468,9 @@ public struct ExchangeMachine: Equatable, Sendable {
     public mutating func noteWritten() { hasWritten = true }
 
     // MARK: The request's way
+
+    /// Whether content is read to be sent on, and nothing keeps it from coming.
+    private var awaitsContent: Bool { request == .content && !isPaused }
 
     private mutating func begin(_ plan: Plan) -> Actions {
         self.plan = plan
@@ -515,7 +518,7 @@ public struct ExchangeMachine: Equatable, Sendable {
     private mutating func resume(_ reason: Pauses) -> Actions {
         guard pauses.contains(reason) else { return [] }
         pauses.remove(reason)
-        guard pauses.isEmpty, request == .content else { return [] }
+        guard awaitsContent else { return [] }
         return expectation == .refused ? .resumeReading : [.startContentTimer, .resumeReading]
     }
 
@@ -545,8 +548,7 @@ public struct ExchangeMachine: Equatable, Sendable {
     private mutating func relayContinue() -> Actions {
         guard expectation == .asked else { return [] }
         expectation = .settled
-        let isRead = request == .content && pauses.isEmpty
-        return Actions([.stopUpstreamTimer, .sendContinue]).union(isRead ? .startContentTimer : [])
+        return Actions([.stopUpstreamTimer, .sendContinue]).union(awaitsContent ? .startContentTimer : [])
     }
 
     // MARK: The response's way

@@ -102,7 +102,7 @@ public final class Route: Sendable {
         self.responseLimit = responseLimit
         self.options = options
         growthLimit = options.coding.limits.ratio
-        hasConditions = !(match.methods.isEmpty && match.hosts.isEmpty && match.types.isEmpty && match.headers.isEmpty)
+        hasConditions = match != RouteMatch(path: match.path)
         responseRules = ResponseRules(responses)
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
         askedCodings = options.coding.asks ? options.coding.undone : []
