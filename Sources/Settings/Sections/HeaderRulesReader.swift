@@ -24,8 +24,9 @@ final class HeaderRulesReader {
         self.context = context
         values = RequestValueReader(
             context, variables: variables, isDefault: isDefault,
-            sources: "a header takes ${header.NAME}, ${path.NAME}, ${query.NAME}, ${client.ip}, ${env:NAME} and "
-                + "${file:PATH}; a body is not read for it")
+            sources:
+                "a header takes \(RequestValueReader.taken.joined(separator: ", ")), ${env:NAME} and ${file:PATH}; "
+                + "a body is not read for it")
     }
 
     /// Takes what `section` says and merges it over `rules`.

@@ -28,7 +28,8 @@ final class RequestValueReader {
         self.known = known
     }
 
-    private static let taken = ["${header.NAME}", "${path.NAME}", "${query.NAME}", "${client.ip}"]
+    /// What may be taken, as messages have it.
+    static let taken = ["${header.NAME}", "${path.NAME}", "${query.NAME}", "${client.ip}"]
 
     /// The index of a source among `sources`.
     func index(of source: SourceReference) -> Int {
