@@ -408,12 +408,8 @@ public final class Stream {
     /// Whether the queue has passed the high watermark. Holds until the low one is reached: as long as it does, `drained`
     /// is still to come.
     public var isAboveHighWatermark: Bool { state.contains(.aboveHigh) }
-    /// Asks for `drained` once when the queue has run empty. To be set while something is queued; it goes back to false
-    /// when told.
-    public var wantsEmpty: Bool {
-        get { state.contains(.wantsEmpty) }
-        set { if newValue { state.insert(.wantsEmpty) } else { state.remove(.wantsEmpty) } }
-    }
+    /// Has `drained` told, once, when the queue has run empty. To be asked while something is queued.
+    public func tellEmpty() { state.insert(.wantsEmpty) }
 
     /// Whether a write can still go out. If not, it is dropped: either the FIN was asked for or `failed` will tell.
     public var isWritable: Bool { brokenBy == 0 && state.isDisjoint(with: [.closed, .writeShut]) }

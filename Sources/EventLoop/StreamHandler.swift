@@ -12,8 +12,7 @@ public protocol StreamHandler: AnyObject {
     /// (`pendingCount`) and is handed over once more on `resumeReading()`. The stream can still write.
     func ended(_ stream: Stream)
 
-    /// The write queue fell to the low watermark after `isAboveHighWatermark` held, or ran empty after `wantsEmpty` was
-    /// set.
+    /// The write queue fell to the low watermark after `isAboveHighWatermark` held, or ran empty after `tellEmpty`.
     func drained(_ stream: Stream)
 
     /// The socket was full when the tick ended: what was held to its end is queued, in part at least.

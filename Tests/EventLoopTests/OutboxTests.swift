@@ -171,7 +171,7 @@ import Testing
             inTick(loop) { stream.write(bytes().span) }
             count += 1
             #expect(probe.backUps == 1, "it went behind the queue")
-            stream.wantsEmpty = true
+            stream.tellEmpty()
             sink.onReceived = { all, _ in
                 if sink.bytes.count + all.count == Int(count) * 4000 { loop.stop() }
                 return all.count

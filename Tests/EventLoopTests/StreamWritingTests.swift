@@ -202,7 +202,7 @@ final class Echo: StreamHandler {
         }
     }
 
-    @Test func `wantsEmpty asks for drained once, when the queue has run empty`() throws {
+    @Test func `tellEmpty asks for drained once, when the queue has run empty`() throws {
         try withLoop { loop in
             let (near, far) = socketPair(buffer: 4096)
             let probe = Probe()
@@ -212,10 +212,9 @@ final class Echo: StreamHandler {
             stream.write([UInt8](repeating: 5, count: 40_000).span)
             #expect(stream.queued > 0)
             #expect(!stream.isAboveHighWatermark)
-            stream.wantsEmpty = true
+            stream.tellEmpty()
             probe.onDrained = { stream in
                 #expect(stream.queued == 0)
-                #expect(!stream.wantsEmpty)
                 loop.stop()
             }
             loop.run()

@@ -122,7 +122,7 @@ import Testing
             pair.server.write(&buffer)
             #expect(buffer.isEmpty)
             #expect(pair.server.queued > 0)
-            pair.server.wantsEmpty = true
+            pair.server.tellEmpty()
             pair.client.resumeReading()
             pair.until { pair.atServer.probe.drains == 1 }
             #expect(pair.server.queued == 0)

@@ -179,7 +179,7 @@ final class AdminConnection: StreamHandler {
         stream.write(text)
         stream.flush()
         guard !stream.isClosed, stream.queued > 0 else { return }
-        stream.wantsEmpty = true
+        stream.tellEmpty()
         timer.set(after: Self.idleTime)
     }
 
@@ -222,7 +222,7 @@ final class AdminConnection: StreamHandler {
     private func finish() {
         stream.flush()
         if stream.queued > 0 {
-            stream.wantsEmpty = true
+            stream.tellEmpty()
         } else if stream.isEnded {
             return close()
         }

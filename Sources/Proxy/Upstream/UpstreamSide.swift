@@ -41,7 +41,7 @@ class UpstreamSide {
         if let wire { wire.write(framing, content, end) } else { take(framing, content) }
     }
     /// `Exchange.upstreamDrained` is to be told when all that was written has gone out.
-    final func awaitEmpty() { if let wire { wire.wantsEmpty = true } else { tellEmpty() } }
+    final func awaitEmpty() { if let wire { wire.tellEmpty() } else { tellEmpty() } }
 
     // What stands for the stream where there is none.
     var held: Int { 0 }

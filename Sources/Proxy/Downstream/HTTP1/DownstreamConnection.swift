@@ -387,7 +387,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         stream.flush()
         if stream.queued > 0 {
             // A slow client still gets what waits for it, as long as it takes some.
-            stream.wantsEmpty = true
+            stream.tellEmpty()
             expectDrain()
         } else {
             arm(.linger, Linger.time)
@@ -441,7 +441,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     /// Waits for the next request. The time for it begins when the client has the answer.
     private func awaitRequest() {
         if stream.queued > 0 {
-            stream.wantsEmpty = true
+            stream.tellEmpty()
             expectDrain()
         } else {
             becomeIdle()
@@ -518,7 +518,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     func backedUp(_ stream: Stream) {
         // The answer that ended an exchange in this tick isn't out yet.
         guard phase == .idle else { return }
-        stream.wantsEmpty = true
+        stream.tellEmpty()
         expectDrain()
     }
 
@@ -529,7 +529,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         case .exchange: exchange?.downstreamDrained()
         case .lingering:
             if stream.queued > 0 {
-                stream.wantsEmpty = true
+                stream.tellEmpty()
                 expectDrain()
             } else if stream.isEnded {
                 close()

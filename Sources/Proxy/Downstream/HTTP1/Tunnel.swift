@@ -68,7 +68,7 @@ final class Tunnel: StreamHandler {
     private func endIfOver() {
         guard client.isEnded, upstream.isEnded, client.pendingCount == 0, upstream.pendingCount == 0 else { return }
         for stream in [client, upstream] where stream.queued > 0 {
-            stream.wantsEmpty = true
+            stream.tellEmpty()
             return
         }
         end(nil)

@@ -475,7 +475,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         stream.flush()
         phase = .ending
         guard stream.queued == 0 else {
-            stream.wantsEmpty = true
+            stream.tellEmpty()
             if endsByFault {
                 if wait != .linger { arm(.linger, Linger.time) }
             } else if wait != .write {
