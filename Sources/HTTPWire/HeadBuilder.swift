@@ -187,7 +187,7 @@ public struct HeadBuilder: Sendable {
         // Where a length of 0 was said, the end is still to come that shows whether it is true.
         case .none where hasContent, .length(0) where hasContent: head.framing = .chunked
         // HTTP/1.1 wants it said where content would be expected (RFC 9110 §8.6).
-        case .none where [.post, .put, .patch].contains(head.methodKind): head.framing = .length(0)
+        case .none where head.methodKind.mayHaveBody: head.framing = .length(0)
         case .length(let length) where !hasContent && length > 0: throw WireError(.badContentLength, at: at)
         default: break
         }

@@ -6,6 +6,14 @@ public enum Method: UInt8, Hashable, Sendable, CaseIterable {
     /// Any other token. It is carried as it is and framed like any other.
     case other
 
+    /// Whether a request of this method usually has a body, so that one without says so (RFC 9110 §8.6).
+    @inlinable public var mayHaveBody: Bool {
+        switch self {
+        case .post, .put, .patch: true
+        default: false
+        }
+    }
+
     internal static func find(_ name: Span<UInt8>) -> Method {
         switch name.count {
         case 3: name.isEqual(to: "GET") ? .get : name.isEqual(to: "PUT") ? .put : .other

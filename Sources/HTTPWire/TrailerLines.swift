@@ -34,12 +34,8 @@ public struct TrailerLines: Sendable {
     }
 
     private static func mayPass(_ name: Span<UInt8>) -> Bool {
-        switch KnownField.find(name) {
-        case .host, .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .te, .trailer,
-            .upgrade, .expect, .http2Settings, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo:
-            false
-        default: true
-        }
+        let field = KnownField.find(name)
+        return !field.isHopByHop && field != .host && field != .contentLength && field != .expect
     }
 
     public var isEmpty: Bool { bytes.isEmpty }

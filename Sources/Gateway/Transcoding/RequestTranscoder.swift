@@ -562,11 +562,6 @@ extension Route {
     }
 }
 
-extension Method {
-    /// Whether a request of this method usually has a body, so that one without says so.
-    package var mayHaveBody: Bool { self == .post || self == .put || self == .patch }
-}
-
 extension OutputPadding {
     /// A piece of it, of which any beginning is padding as well, but for half a line end, which then stands alone.
     fileprivate var piece: [UInt8] {

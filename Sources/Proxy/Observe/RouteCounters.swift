@@ -191,20 +191,7 @@ extension MetricSamples {
 
 extension Method {
     /// A closed set: what a client makes up is `other`.
-    fileprivate var metricName: String {
-        switch self {
-        case .get: "GET"
-        case .head: "HEAD"
-        case .post: "POST"
-        case .put: "PUT"
-        case .patch: "PATCH"
-        case .delete: "DELETE"
-        case .options: "OPTIONS"
-        case .connect: "CONNECT"
-        case .trace: "TRACE"
-        case .other: "other"
-        }
-    }
+    fileprivate var metricName: String { self == .other ? "other" : "\(self)".uppercased() }
 }
 
 extension BodyEncoding {
