@@ -28,6 +28,15 @@ import Testing
         }
     }
 
+    /// Orders of events that seldom come.
+    @Test(arguments: try MachineTable.sequences()) func sequence(_ sequence: MachineTable.Sequence) {
+        var machine = ExchangeMachine()
+        _ = MachineTable.outcome(of: "headRead", on: &machine)
+        for (event, outcome) in sequence.steps {
+            #expect(MachineTable.outcome(of: event, on: &machine) == outcome, "\(event)")
+        }
+    }
+
     // MARK: What holds in each state
 
     /// Whether the parts go together: what an exchange can come to.

@@ -14,8 +14,28 @@ enum MachineTable {
         var testDescription: String { "\(state): \(event)" }
     }
 
-    private static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Vectors/exchange-machine.txt")
+    private static let vectors = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Vectors")
+    private static let file = vectors.appending(path: "exchange-machine.txt")
+
+    /// Events of one exchange in their order, behind `headRead`, and what comes of each.
+    struct Sequence: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let steps: [(event: String, outcome: String)]
+    }
+
+    /// Those of Tests/Vectors/exchange-sequences.txt.
+    static func sequences() throws -> [Sequence] {
+        let text = try String(contentsOf: vectors.appending(path: "exchange-sequences.txt"), encoding: .utf8)
+        return text.components(separatedBy: "\n\n").dropFirst().map { block in
+            let lines = block.split(separator: "\n")
+            let steps = lines.dropFirst().map { line in
+                let halves = line.components(separatedBy: " = ")
+                return (event: halves[0], outcome: halves[1])
+            }
+            return Sequence(testDescription: String(lines[0].dropFirst(2)), steps: steps)
+        }
+    }
 
     /// `RECAST_WRITE_TABLE=1` writes the file anew, to be read line by line in the diff.
     static func rows() throws -> [Row] {
@@ -252,9 +272,13 @@ enum MachineTable {
 
     /// What comes of an event, as the table writes it.
     static func outcome(of event: String, in state: String) -> String {
-        guard let event = events.first(where: { $0.name == event })?.event,
-            var machine = states.first(where: { $0.name == state })?.machine
-        else { return "?" }
+        guard var machine = states.first(where: { $0.name == state })?.machine else { return "?" }
+        return outcome(of: event, on: &machine)
+    }
+
+    /// As above, of an event that happens to `machine`.
+    static func outcome(of event: String, on machine: inout ExchangeMachine) -> String {
+        guard let event = events.first(where: { $0.name == event })?.event else { return "?" }
         guard machine.canHappen(event) else { return "-" }
         do throws(Refusal) {
             let actions = try machine.handle(event)

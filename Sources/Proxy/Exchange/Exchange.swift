@@ -402,7 +402,7 @@ final class Exchange {
     /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2).
     func answerOptions(_ methods: [String], status: Int) { give(.options(methods, status: status), flag: nil) }
 
-    /// Why we answered ourselves, or cut the response; nil where neither was so.
+    /// Why we answered ourselves, or cut the response, or the rest of the upload behind it; nil where none was so.
     var refusal: Refusal? {
         guard record.isRefused, case .refusal(let refusal) = answer else { return nil }
         return refusal
@@ -734,7 +734,7 @@ struct ExchangeRecord {
     var isCut = false
     /// Whether we answered ourselves because of what a body that was to be converted is.
     var refusesBody = false
-    /// Whether we answered ourselves, or cut the response, for what `Exchange.refusal` says.
+    /// Whether we answered ourselves, or cut the exchange, for what `Exchange.refusal` says.
     var isRefused = false
     var bytesIn = 0
     var bytesOut = 0
