@@ -92,6 +92,24 @@ import Transcoding
         }
     }
 
+    @Test("a body that stops arriving behind a whole answer: the rest of it is cut, and the log says why")
+    func bodyBehindWholeAnswer() throws {
+        let short = short
+        try withRig([forward { $0.bodyGap = short }]) { rig in
+            let client = try rig.connect(sending: String(post("/", "text/plain", "0123456789").dropLast(5)))
+            let upstream = try rig.upstream()
+            try rig.until("part of the request") { upstream.text.hasSuffix("01234") }
+            upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            let response = try rig.response(to: client)
+            #expect(response.text == "ok" && response["Connection"] == "close")
+            try rig.until("the end") { client.isOver && upstream.isOver }
+            #expect(upstream.text.hasSuffix("01234"))
+            let line = try #require(try rig.logLines().first)
+            #expect(line["status"] as? Int == 200 && line["flags"] as? String == "CT")
+            #expect(line["code"] as? String == "body_timeout")
+        }
+    }
+
     @Test("a client that sends and doesn't read is held to its time for reading, also when its request is whole")
     func sendsButNeverReads() throws {
         try withRig([forward()], unix: true) { settings in
