@@ -84,6 +84,8 @@ public final class ContentDecoder {
     private var second: Stage?
     /// What has come out of `first` and waits for `second`.
     private var between = OutputBuffer(highWatermark: ContentDecoder.betweenSize)
+    /// What is wrong with the bytes that arrived, behind what came out of `first`.
+    private var faultBehind: CodingError?
     private var limits = CodingLimits()
     /// The codings of the body.
     public private(set) var codings = AppliedCodings()
@@ -106,7 +108,9 @@ public final class ContentDecoder {
     public var heldCount: Int { (first?.heldCount ?? 0) + (second?.heldCount ?? 0) }
 
     /// Whether there may be output without more input: then feed again, nothing if there is nothing.
-    public var hasMore: Bool { first?.hasMore == true || second?.hasMore == true || !between.isEmpty }
+    public var hasMore: Bool {
+        first?.hasMore == true || second?.hasMore == true || !between.isEmpty || faultBehind != nil
+    }
 
     /// Makes it ready for a body with `codings`, of which there is at least one.
     public func begin(_ codings: AppliedCodings, limits: CodingLimits) {
@@ -114,6 +118,7 @@ public final class ContentDecoder {
         self.codings = codings
         inputCount = 0
         between.removeAll()
+        faultBehind = nil
         if let coding = codings.first { Self.prepare(&first, for: coding) }
         if codings.outer != nil, let coding = codings.inner {
             Self.prepare(&second, for: coding)
@@ -133,13 +138,15 @@ public final class ContentDecoder {
         first?.reset()
         second = nil
         between.removeAll()
+        faultBehind = nil
     }
 
     /// Takes bytes of the body and appends what they stand for to `output`, at most 64 KiB. Returns the bytes used: all,
     /// unless the 64 KiB are full.
     ///
     /// Throws what is wrong with them, and what passes a limit; what came out of the bytes before that is in `output`, so that whoever
-    /// reads it on finds what is wrong there first however the input was cut. After an error it must be begun anew.
+    /// reads it on finds what is wrong there first however the input was cut. Of br the library keeps what came out in the call that fails.
+    /// After an error it must be begun anew.
     public func feed(_ input: Span<UInt8>, into output: inout OutputBuffer) throws(CodingError) -> Int {
         guard second != nil else {
             return try run(&first, input, into: &output, room: Self.room(for: input.count), input: true)
@@ -155,15 +162,18 @@ public final class ContentDecoder {
                 guard room > 0 else { return used }
                 let taken = try run(&second, waiting.span, into: &output, room: room, input: false)
                 waiting.drop(taken)
+            } else if let fault = faultBehind {
+                faultBehind = nil
+                throw fault
             } else if used < input.count || first?.hasMore == true {
                 do throws(CodingError) {
                     used += try run(
                         &first, input.extracting(used..<input.count), into: &waiting, room: Self.betweenSize,
                         input: true)
                 } catch {
-                    // What came out goes as far as it has room.
-                    if room > 0 { _ = try run(&second, waiting.span, into: &output, room: room, input: false) }
-                    throw error
+                    // What came out goes on before.
+                    faultBehind = error
+                    used = input.count
                 }
             } else {
                 return used

@@ -8,6 +8,9 @@ final class ZstdDecoder {
     /// Whether the last frame is complete and all of it was written.
     private(set) var isAtEnd = false
     private var header = FrameHeader()
+    private var blocks = FrameBlocks()
+    /// Whether the last call had no room for more output, of which the library may hold some.
+    private var holdsOutput = false
     /// Bytes that the frame has become so far.
     private var written: UInt64 = 0
     private var hasFrames = false
@@ -35,6 +38,8 @@ final class ZstdDecoder {
     func reset() {
         isAtEnd = false
         header = FrameHeader()
+        blocks = FrameBlocks()
+        holdsOutput = false
         written = 0
         hasFrames = false
         guard let context = unsafe context else { return }
@@ -72,7 +77,11 @@ final class ZstdDecoder {
             // The header goes first, alone: given a whole frame, the library would take a way of its own through it, which refuses
             // what it takes in pieces.
             let headerCount = try headerCount(of: piece)
-            let fed = headerCount > 0 ? piece.extracting(0..<headerCount) : piece
+            // So do the blocks, each behind what those before it have become: of a call that fails the library doesn't tell what came
+            // out in it.
+            let isFlush = holdsOutput
+            let count = isFlush ? 0 : headerCount > 0 ? headerCount : countOfBlock(in: piece)
+            let fed = piece.extracting(0..<count)
             let begun = at
             var result = 0
             output.append(upTo: rest) { span in
@@ -84,19 +93,23 @@ final class ZstdDecoder {
                         at += unsafe from.pos
                         count = unsafe to.pos
                         written += UInt64(count)
+                        holdsOutput = count == rest
                     }
                 }
             }
             guard ZSTD_isError(result) == 0 else { throw .malformed(.zstd, Self.fault(result)) }
             isAtEnd = result == 0
-            header.take(input.extracting(begun..<at))
+            let taken = input.extracting(begun..<at)
+            if headerCount > 0 { header.take(taken) } else { blocks.take(taken) }
             guard isAtEnd else {
-                if headerCount > 0, at > begun { continue }
+                if isFlush || at > begun { continue }
                 break
             }
             // The library doesn't compare where the last block is empty.
             if let size = header.contentSize, size != written { throw .malformed(.zstd, .damaged) }
             header = FrameHeader()
+            blocks = FrameBlocks()
+            holdsOutput = false
             written = 0
             hasFrames = true
         } while at < input.count
@@ -113,6 +126,13 @@ final class ZstdDecoder {
         return count
     }
 
+    /// The number of bytes at the front of `piece` that belong to the block, or to the sum behind the last one, that it begins with or in.
+    private func countOfBlock(in piece: Span<UInt8>) -> Int {
+        guard !header.isSkippable else { return piece.count }
+        var blocks = blocks
+        return blocks.take(piece)
+    }
+
     private static func fault(_ result: Int) -> CodingError.Fault {
         ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge ? .window : .damaged
     }
@@ -125,7 +145,7 @@ private struct FrameHeader {
     private static let skippableMagic: [UInt8] = [0x50, 0x2A, 0x4D, 0x18]
 
     private var taken = 0
-    private var isSkippable = false
+    private(set) var isSkippable = false
     /// Whether it begins as no frame does.
     private(set) var isWrong = false
     /// Where the size of the content stands.
@@ -158,6 +178,44 @@ private struct FrameHeader {
             }
             taken += 1
             at += 1
+        }
+        return at
+    }
+}
+
+/// The blocks of a frame and the sum behind them (RFC 8878 §3.1.1), counted as they come.
+private struct FrameBlocks {
+    /// Of the block's head, 24 bits with the least byte first, what has come.
+    private var head: UInt32 = 0
+    private var headCount = 0
+    /// Bytes of the block, behind its head, that are to come; behind the last one those of the sum, where there is one.
+    private var left = 0
+
+    /// Takes bytes from the front of the next ones, to the end of a block that becomes any, and returns how many that are.
+    @discardableResult
+    mutating func take(_ bytes: Span<UInt8>) -> Int {
+        var at = 0
+        while at < bytes.count {
+            if headCount < 3 {
+                head |= UInt32(bytes[at]) << UInt32(8 * headCount)
+                headCount += 1
+                at += 1
+                guard headCount == 3 else { continue }
+                // A byte that is repeated stands for all of its block.
+                left = head >> 1 & 3 == 1 ? 1 : Int(head >> 3)
+            } else {
+                let count = min(left, bytes.count - at)
+                left -= count
+                at += count
+            }
+            guard left == 0 else { continue }
+            let (isLast, isEmpty) = (head & 1 != 0, head >> 3 == 0)
+            (head, headCount) = (0, 0)
+            if isLast {
+                // As a block that isn't the last one and has four bytes.
+                (head, headCount, left) = (4 << 3, 3, 4)
+            }
+            if isLast || !isEmpty { return at }
         }
         return at
     }

@@ -47,6 +47,7 @@ func decoded(
         }
         try decoder.finish()
     } catch {
+        result.bytes += output.span.copied()
         result.error = error
     }
     return result

@@ -88,6 +88,46 @@ import Testing
         }
     }
 
+    /// Without br, whose library keeps what comes out in the call that fails.
+    @Test("what comes out before the damage comes out however the input is cut", arguments: [Coding.gzip, .zstd])
+    func beforeDamage(_ coding: Coding) {
+        let (body, rest) = (text(3000), text(1000))
+        let encoder = ContentEncoder(coding, level: CodingLevel(nil))
+        var output = OutputBuffer()
+        #expect(encoder.encode(body.span, into: &output) && encoder.flush(into: &output))
+        let place = output.count
+        #expect(encoder.encode(rest.span, into: &output) && encoder.finish(into: &output))
+        // A block of the type that there is none of, behind the first one and behind a body before.
+        for front in [[], encoded(rest, coding)] {
+            var bytes = front + output.span.copied()
+            bytes[front.count + place] |= 6
+            let expected = Decoded(bytes: (front.isEmpty ? [] : rest) + body, error: .malformed(coding, .damaged))
+            for size in [1, 2, 5, front.count + place, front.count + place + 1, bytes.count - 1, Int.max] {
+                #expect(decoded(bytes, coding, every: size) == expected, "\(size)")
+            }
+        }
+        // The sum.
+        var bytes = encoded(body, coding)
+        bytes[bytes.count - (coding == .gzip ? 5 : 1)] ^= 1
+        for size in [1, 5, bytes.count - 5, bytes.count - 4, bytes.count - 1, Int.max] {
+            let found = decoded(bytes, coding, every: size)
+            #expect(found == Decoded(bytes: body, error: .malformed(coding, .damaged)), "\(size)")
+        }
+    }
+
+    @Test("of two codings what comes out before the outer's damage goes through the inner one, however much it is")
+    func beforeOuterDamage() {
+        let body = Array((0..<20_000).map { "line \($0)\n" }.joined().utf8)
+        for outer in [Coding.gzip, .zstd] {
+            var bytes = encoded(encoded(body, .gzip), outer)
+            bytes[bytes.count - (outer == .gzip ? 5 : 1)] ^= 1
+            for size in [1, bytes.count - 1, Int.max] {
+                let found = decoded(bytes, pair(.gzip, outer), every: size)
+                #expect(found == Decoded(bytes: body, error: .malformed(outer, .damaged)), "\(outer) \(size)")
+            }
+        }
+    }
+
     @Test("gzip members, and zstd frames, that follow each other are one body", arguments: [Coding.gzip, .zstd])
     func members(_ coding: Coding) {
         let one = encoded(Array("one ".utf8), coding)
