@@ -56,6 +56,34 @@ import Transcoding
         }
     }
 
+    /// By TCP, whose reset takes away what is on its way.
+    @Test("F14, F16: so it does where the client still sends", arguments: [true, false])
+    func cutForSendingClient(isPipelined: Bool) throws {
+        try withRig { rig in
+            let client = try rig.connect()
+            client.pause()
+            client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(isPipelined ? 3 : 1000)\r\n\r\nabc")
+            let upstream = try rig.upstream()
+            try rig.until("part of the request") { upstream.text.hasSuffix("abc") }
+            let body = (0..<400 * 1024).map { UInt8(truncatingIfNeeded: $0 / 251) }
+            upstream.send("HTTP/1.1 200 OK\r\nContent-Length: \(body.count + 1)\r\n\r\n")
+            upstream.send(body)
+            if isPipelined {
+                rig.settle()
+                client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            }
+            rig.settle()
+            upstream.halfClose()
+            rig.settle()
+            if !isPipelined { client.send("def") }
+            rig.settle()
+            client.resume()
+            try rig.until("the client's connection has ended") { client.isOver }
+            #expect(client.failure == nil)
+            #expect(client.received.count > body.count && client.received.suffix(body.count) == body[...])
+        }
+    }
+
     @Test("an upstream that doesn't read stops the client, and gets all when it reads again", arguments: [true, false])
     func slowUpstream(chunked: Bool) throws {
         try withRig(unix: true) { rig in

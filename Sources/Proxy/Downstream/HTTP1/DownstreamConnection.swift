@@ -396,10 +396,13 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         stream.resumeReading()
     }
 
-    /// Ends a response that can't be finished: a slow client gets what waits of it first, as long as it takes some.
+    /// Ends a response that can't be finished: a slow client gets what waits of it first, as long as it takes some. So it does where it
+    /// has sent, or still sends, what nobody reads any more: the kernel's reset would take from it what is on its way (docs/rules.md F16).
     func closeShort() {
         stream.flush()
-        guard phase == .exchange, let exchange, stream.queued > 0 else { return close() }
+        guard phase == .exchange, let exchange, stream.peerError == 0 else { return close() }
+        let sendsMore = !stream.isEnded && (!exchange.machine.isRequestRead || !stream.wasQuiet)
+        guard stream.queued > 0 || sendsMore else { return close() }
         self.exchange = nil
         exchange.abandon()
         recycle(exchange)
