@@ -388,6 +388,26 @@ import Transcoding
         }
     }
 
+    @Test("F14: so it does where it is cut for what the client sends", arguments: Coding.allCases)
+    func cutForRequest(_ coding: Coding) throws {
+        let content = String(repeating: "content ", count: 16)
+        try withRig([compressing { $0.codings = [coding] }]) { rig in
+            let client = try rig.connect()
+            client.send("POST / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: \(coding.rawValue)\r\n")
+            client.send("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+            let upstream = try rig.upstream()
+            try rig.until("part of the request") { upstream.text.contains("abc") }
+            upstream.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\n\(content)")
+            try rig.until("the head of the response") { client.text.contains("\r\n\r\n") }
+            rig.settle()
+            client.send("no chunk\r\n")
+            try rig.until("the client's connection has ended") { client.isOver }
+            let (body, isWhole) = try Self.chunks(of: client.rest)
+            #expect(!isWhole)
+            #expect(try Self.decodedPart(body, coding) == content)
+        }
+    }
+
     /// The content of a message in chunks that may be cut, and whether the last chunk is there.
     private static func chunks(of bytes: [UInt8]) throws -> (content: [UInt8], isWhole: Bool) {
         let mark = Array("\r\n\r\n".utf8)

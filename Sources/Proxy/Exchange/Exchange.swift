@@ -543,6 +543,7 @@ final class Exchange {
     /// Cuts a response that has begun, in a way that can't be taken for its end (docs/rules.md F14).
     private func cut(_ flag: EndReason) {
         guard let downstream else { return }
+        if let responseCoding, responseCoding.encoder.isPending { _ = bringCompressed(responseCoding) }
         record.flag = flag
         record.isCut = true
         logEnd()
