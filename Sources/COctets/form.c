@@ -255,6 +255,11 @@ __attribute__((noinline)) static bool is_special(const struct recast_pairs *of, 
            (of->leaves_hint && is_of_root && is_hint(name, count));
 }
 
+/* Whether is_special is to be asked. Of qs nearly all forms have names that end with a bracket, which its rule lets pass. */
+INLINED bool may_be_special(const struct recast_pairs *of, const uint8_t *text, size_t count) {
+    return of->looks_twice && (of->leaves_scalars || of->leaves_hint || count == 0 || text[-1] != ']');
+}
+
 /* As take_pair, where the member has the pair's whole name, decoded. */
 INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     struct recast_pairs *const of = walk->in.of;
@@ -273,7 +278,7 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     uint8_t *const text = start + count;
     const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (of->looks_twice && is_special(of, start, count, false, text, value.text_end)) return is_left;
+    if (may_be_special(of, text, count) && is_special(of, start, count, false, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
@@ -313,7 +318,7 @@ AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk 
     uint8_t *const text = start + count;
     const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (of->looks_twice && is_special(of, start, count, true, text, value.text_end)) return is_left;
+    if (may_be_special(of, text, count) && is_special(of, start, count, true, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
@@ -374,7 +379,9 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     copy_name(own, name, name_count);
     const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (of->looks_twice && is_special(of, own, name_count, parent == walk->in.root, text, value.text_end)) return is_left;
+    if (may_be_special(of, text, name_count) && is_special(of, own, name_count, parent == walk->in.root, text, value.text_end)) {
+        return is_left;
+    }
     const size_t cost = (size_t)(value.text_end - start) + (parent < 0 ? 2 : 1) * of->node_cost;
     if (cost > of->bytes_left) return is_left;
 
