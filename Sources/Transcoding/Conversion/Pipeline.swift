@@ -368,7 +368,12 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         self.decoder = decoder
         self.plan = plan
         self.sources = sources
-        tree = Tree(limits: plan.limits, duplicates: plan.effectiveJSONDuplicates)
+        let duplicates = plan.effectiveJSONDuplicates
+        // Nobody else looks up a member of a document: rules go through all of them. To ask the tree's own property here makes the
+        // compiler (6.3.1) destroy what isn't there yet.
+        let isLookedUp = plan.document != nil || duplicates != .keep && duplicates != .reject
+        tree = Tree(limits: plan.limits, duplicates: duplicates)
+        tree.keepsIndex = isLookedUp || Decoder.exchangesTree
         tree.observer = observer
         splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
         mapper = EventMapper(makeEncoder(), plan: plan, map: FieldMap(), observer: observer)

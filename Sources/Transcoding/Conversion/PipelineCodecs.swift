@@ -22,6 +22,8 @@ extension PipelineDecoder where Self: ~Copyable {
 
 /// A decoder of documents in a pipeline.
 internal protocol DocumentDecoder: EventDecoder, PipelineDecoder, ~Copyable {
+    /// Whether the decoder has a tree of its own, which it looks members up in, and hands over in exchange for the one given.
+    static var exchangesTree: Bool { get }
     /// As `feed(_:into:)`, for a decoder that builds a tree by itself.
     mutating func feed(_ input: Span<UInt8>, building tree: inout Tree) throws(ConversionError) -> Int
     /// As `finish(into:)`, behind `feed(_:building:)`.
@@ -29,6 +31,8 @@ internal protocol DocumentDecoder: EventDecoder, PipelineDecoder, ~Copyable {
 }
 
 extension DocumentDecoder where Self: ~Copyable {
+    internal static var exchangesTree: Bool { false }
+
     internal mutating func feed(_ input: Span<UInt8>, building tree: inout Tree) throws(ConversionError) -> Int {
         try feed(input, into: &tree)
     }
@@ -388,6 +392,7 @@ extension PropertyList.Encoder: FileValueEncoder, DirectEncoder {
 /// XML makes a tree in any case, which is handed over instead of its events.
 extension XML.Decoder: DocumentDecoder {
     internal init(_ plan: ConversionPlan) { self.init(options: plan.xmlDecoding, limits: plan.limits) }
+    internal static var exchangesTree: Bool { true }
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
 
     internal mutating func feed(_ input: Span<UInt8>, building tree: inout Tree) throws(ConversionError) -> Int {

@@ -93,6 +93,9 @@ package struct Tree: ~Copyable {
     internal var members = OwnedArray<recast_member>()
     /// Whether the decoder has refused repeated members, so that no object has two of one name.
     internal var hasDistinctNames = false
+    /// Whether members of large objects are entered in the index. Where nobody looks one up, they needn't be; one that is looked up
+    /// all the same is searched for.
+    internal var keepsIndex = true
     /// What was noted of a document that is held while it came in.
     internal var notes = TreeNotes()
 
@@ -171,7 +174,7 @@ package struct Tree: ~Copyable {
     /// The member of `parent` with that name, or `none`; the first one where a name repeats.
     package func child(of parent: Node, named name: Span<UInt8>) -> Node {
         guard records[Int(parent)].kind.hasNames else { return Tree.none }
-        if Int(records[Int(parent)].count) > TreeIndex.threshold { return find(name, in: parent) }
+        if keepsIndex, Int(records[Int(parent)].count) > TreeIndex.threshold { return find(name, in: parent) }
         var child = records[Int(parent)].first
         while child != Tree.none {
             let at = Int(child)
@@ -257,7 +260,7 @@ package struct Tree: ~Copyable {
     /// Makes the last member of an object known to the index, or all of them when there are many now.
     @inline(__always)
     internal mutating func enterLast(of parent: Node) {
-        if Int(records[Int(parent)].count) > TreeIndex.threshold { enterLastOfMany(parent) }
+        if Int(records[Int(parent)].count) > TreeIndex.threshold, keepsIndex { enterLastOfMany(parent) }
     }
 
     @inline(never)
@@ -308,7 +311,7 @@ package struct Tree: ~Copyable {
         records[Int(old)].next = Tree.none
         records[Int(old)].previous = Tree.none
         // Only now: the index must not find the old node under this name any more.
-        if record.parent != Tree.none, records[Int(record.parent)].kind.hasNames,
+        if keepsIndex, record.parent != Tree.none, records[Int(record.parent)].kind.hasNames,
             Int(records[Int(record.parent)].count) > TreeIndex.threshold
         {
             enter(new, inPlaceOf: old)
@@ -396,9 +399,9 @@ extension Tree: EventSink {
     /// A tree is never full: it refuses.
     package var isFull: Bool { false }
 
-    package mutating func beginObject() throws(ConversionError) { open = try beginValue(.object) }
+    package mutating func beginObject() throws(ConversionError) { open = try add(.object) }
     package mutating func endObject() throws(ConversionError) { open = records[Int(open)].parent }
-    package mutating func beginArray() throws(ConversionError) { open = try beginValue(.array) }
+    package mutating func beginArray() throws(ConversionError) { open = try add(.array) }
     package mutating func endArray() throws(ConversionError) { open = records[Int(open)].parent }
 
     package mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
@@ -408,10 +411,10 @@ extension Tree: EventSink {
 
     package mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if openString == Tree.none {
-            openString = try beginValue(.string)
-            records[Int(openString)].valueStart = Int32(bytes.count)
-            records[Int(openString)].valueCount = 0
+            let node = try add(.string, piece)
             scalarCount += 1
+            if !isLast { openString = node }
+            return
         }
         _ = try store(piece)
         records[Int(openString)].valueCount += Int32(piece.count)
@@ -423,20 +426,17 @@ extension Tree: EventSink {
     package mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try scalar(.data, bytes) }
 
     @inline(__always)
-    private mutating func scalar(_ kind: Kind, _ text: Span<UInt8>) throws(ConversionError) {
-        let node = try beginValue(kind)
-        try setText(node, kind, text)
+    private mutating func scalar(_ kind: Kind, _ text: Span<UInt8> = Span()) throws(ConversionError) {
+        _ = try add(kind, text)
         scalarCount += 1
     }
 
     package mutating func bool(_ value: Bool) throws(ConversionError) {
-        _ = try beginValue(value ? .yes : .no)
-        scalarCount += 1
+        try scalar(value ? .yes : .no)
     }
 
     package mutating func null() throws(ConversionError) {
-        _ = try beginValue(.null)
-        scalarCount += 1
+        try scalar(.null)
     }
 
     /// Files never enter a tree; a pipeline takes them out before.
@@ -448,40 +448,54 @@ extension Tree: EventSink {
 
     package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
 
-    /// The node of a value that begins: below what is open, or a new root.
-    private mutating func beginValue(_ kind: Kind) throws(ConversionError) -> Node {
-        guard open != Tree.none else {
-            let node = try makeNode(kind)
+    /// The node of a value that begins, with its text: below what is open, or a new root.
+    @inline(__always)
+    private mutating func add(_ kind: Kind, _ text: Span<UInt8> = Span()) throws(ConversionError) -> Node {
+        let parent = open
+        let isMember = parent != Tree.none && records[Int(parent)].kind.hasNames
+        if isMember, duplicates != .keep, duplicates != .reject {
+            let earlier = child(of: parent, named: slice(pendingNameStart, pendingNameCount))
+            if earlier != Tree.none { return try add(kind, text, behind: earlier) }
+        }
+        try charge(bytes: text.count, nodes: 1)
+        var record = Record(kind: kind)
+        record.valueStart = Int32(truncatingIfNeeded: bytes.count)
+        record.valueCount = Int32(truncatingIfNeeded: text.count)
+        bytes.append(contentsOf: text)
+        guard parent != Tree.none else {
+            records.append(record)
+            let node = Node(truncatingIfNeeded: records.count &- 1)
             if root == Tree.none { root = node }
             return node
         }
-        guard records[Int(open)].kind.hasNames else {
-            let node = try makeNode(kind)
-            append(node, to: open)
+        if isMember {
+            record.nameStart = pendingNameStart
+            record.nameCount = pendingNameCount
+        }
+        records.append(record, lastBelow: Int(parent))
+        if isMember { enterLast(of: parent) }
+        return Node(truncatingIfNeeded: records.count &- 1)
+    }
+
+    /// As above, where the open object has a member of that name already.
+    @inline(never)
+    private mutating func add(
+        _ kind: Kind, _ text: Span<UInt8>, behind earlier: Node
+    ) throws(ConversionError) -> Node {
+        guard duplicates == .last else {
+            // The later value is built beside the document, where it is not found.
+            if isObserved { observer?.skips(valueAfter: earlier, of: self, by: "duplicates: first") }
+            let node = try makeText(kind, text)
+            records[Int(node)].parent = open
+            removedCount += 1
             return node
         }
-        if duplicates != .keep, duplicates != .reject {
-            let earlier = child(of: open, named: slice(pendingNameStart, pendingNameCount))
-            if earlier != Tree.none {
-                if duplicates == .last {
-                    // The last value stands where the first one stood.
-                    if isObserved { observer?.removes(earlier, of: self, by: "duplicates: last") }
-                    removedCount += leafCount(earlier)
-                    clearChildren(earlier)
-                    records[Int(earlier)].kind = kind
-                    return earlier
-                }
-                // The later value is built beside the document, where it is not found.
-                if isObserved { observer?.skips(valueAfter: earlier, of: self, by: "duplicates: first") }
-                let node = try makeNode(kind)
-                records[Int(node)].parent = open
-                removedCount += 1
-                return node
-            }
-        }
-        let node = try makeNode(kind)
-        link(node, to: open, nameStart: pendingNameStart, nameCount: pendingNameCount)
-        return node
+        // The last value stands where the first one stood.
+        if isObserved { observer?.removes(earlier, of: self, by: "duplicates: last") }
+        removedCount += leafCount(earlier)
+        clearChildren(earlier)
+        try setText(earlier, kind, text)
+        return earlier
     }
 
     // MARK: A value beside the document
