@@ -43,6 +43,9 @@ extension XML {
         internal private(set) var removedCount = 0
 
         private let options: EncodingOptions
+        /// What is asked for each element has a place of its own: to ask the options is to copy them.
+        private let indentation: Int
+        private let nameLimit: Int
         private let limits: Limits
         private let itemName: [UInt8]
         private let prefix: [UInt8]
@@ -51,7 +54,7 @@ extension XML {
         private var rootName = ByteStore()
         /// Whether the root element is none of the document's members, so that no place names it.
         private var isRootInvented = true
-        private var frames: [Frame] = []
+        private var frames = OwnedArray<Frame>()
         private var names = ByteStore()
         private var position = Position.root
         /// The name that belongs to `position`.
@@ -76,6 +79,8 @@ extension XML {
 
         internal init(options: EncodingOptions, limits: Limits) {
             self.options = options
+            indentation = options.indentation
+            nameLimit = options.nameLimit
             self.limits = limits
             itemName = Array(options.itemName.utf8)
             prefix = Array(options.attributePrefix.utf8)
@@ -88,7 +93,7 @@ extension XML {
             removedCount = 0
             rootName = ByteStore(copying: Array(options.rootName.utf8).span)
             isRootInvented = true
-            frames.removeAll(keepingCapacity: true)
+            frames.removeAll()
             names.removeAll(keepingUpTo: 64 * 1024)
             position = .root
             attributes.removeAll()
@@ -140,19 +145,20 @@ extension XML {
 
         /// Finds the position of the value that begins; a member's is known from its key.
         private mutating func findPosition() {
-            guard let frame = frames.last else {
+            guard let last = frames.lastIndex else {
                 position = .root
                 name = rootName
                 return
             }
-            guard frame.kind != .object else { return }
-            frames[frames.count - 1].position += 1
+            let kind = frames[last].kind
+            guard kind != .object else { return }
+            frames[last].position &+= 1
             position = .element
             name.removeAll()
-            if frame.kind == .list {
+            if kind == .list {
                 name.append(contentsOf: itemName)
             } else {
-                name.append(names, frame.nameStart..<names.count)
+                name.append(names, frames[last].nameStart..<names.count)
             }
         }
 
@@ -181,7 +187,7 @@ extension XML {
             case .root:
                 try beginElement(into: &output)
                 push(.list, isBegun: true)
-            case .element: push(frames.last?.kind == .object ? .array : .list, isBegun: false)
+            case .element: push(frames[frames.count - 1].kind == .object ? .array : .list, isBegun: false)
             }
         }
 
@@ -207,7 +213,8 @@ extension XML {
         ) throws(ConversionError) {
             if !isInText {
                 findPosition()
-                try beginScalar(into: &output)
+                // Nothing stands in the element's tag but its name, and where there is text, the tag can be written as a whole.
+                try beginScalar(isText: !piece.isEmpty, into: &output)
                 text.reset()
                 isInText = true
             }
@@ -240,7 +247,7 @@ extension XML {
             case .nilAttribute where position == .attribute: throw fault(.attributeNull)
             case .omit, .empty, .nilAttribute: break
             }
-            try beginScalar(into: &output)
+            try beginScalar(isText: false, into: &output)
             if options.nulls == .nilAttribute, position != .text {
                 output.append(" xmlns:xsi=\"")
                 output.append(schemaInstance)
@@ -252,17 +259,19 @@ extension XML {
         /// Leaves a value out of the innermost object or array by an option. An array whose elements were counted isn't.
         private mutating func omit(counts: Bool = true) {
             if counts { removedCount += 1 }
-            if let last = frames.indices.last { frames[last].isReduced = true }
+            if let last = frames.lastIndex { frames[last].isReduced = true }
         }
 
-        private mutating func beginScalar(into output: inout OutputBuffer) throws(ConversionError) {
+        private mutating func beginScalar(
+            isText: Bool, into output: inout OutputBuffer
+        ) throws(ConversionError) {
             switch position {
             case .text: break
             // It is written when it is known to be fine.
             case .attribute where isDeclaration: namespaces.value.removeAll()
             case .attribute:
                 output.append(" ", name.span, "=\"")
-            case .root, .element: try beginElement(into: &output)
+            case .root, .element: try beginElement(isText: isText, into: &output)
             }
         }
 
@@ -288,16 +297,20 @@ extension XML {
 
         // MARK: Elements
 
-        /// Writes the start tag of the value that begins, up to where attributes may follow.
-        private mutating func beginElement(into output: inout OutputBuffer) throws(ConversionError) {
+        /// Writes the start tag of the value that begins, up to where attributes may follow, or all of it where `isText`.
+        private mutating func beginElement(
+            isText: Bool = false, into output: inout OutputBuffer
+        ) throws(ConversionError) {
             switch position {
             case .text: throw fault(.textValue)
             case .attribute: throw fault(.attributeValue)
             case .root, .element: break
             }
-            if frames.last?.kind == .list { try beginLists(into: &output) }
-            try enterParent()
-            try writeStartTag(into: &output)
+            if let last = frames.lastIndex {
+                if frames[last].kind == .list { try beginLists(into: &output) }
+                try enterParent()
+            }
+            try writeStartTag(isWhole: isText, into: &output)
         }
 
         /// Begins the elements of the lists around that waited for an item.
@@ -308,27 +321,28 @@ extension XML {
             // What waits is taken off and put back one by one, so that each finds its parent on top. Only that is copied: the
             // names of all that is open may be long, and a list is two bytes.
             let item = name
-            let waiting = Array(frames[first...])
+            var waiting: [Frame] = []
+            for index in first..<frames.count { waiting.append(frames[index]) }
             let base = waiting[0].nameStart
             var waitingNames = ByteStore()
             waitingNames.append(names, base..<names.count)
-            frames.removeSubrange(first...)
+            frames.truncate(to: first)
             for index in waiting.indices {
                 let end = index + 1 < waiting.count ? waiting[index + 1].nameStart - base : waitingNames.count
                 names.truncate(to: waiting[index].nameStart)
                 name.removeAll()
                 name.append(waitingNames, waiting[index].nameStart - base..<end)
-                try enterParent()
-                try writeStartTag(into: &output)
+                if !frames.isEmpty { try enterParent() }
+                try writeStartTag(isWhole: false, into: &output)
                 push(.list, isBegun: true)
                 frames[frames.count - 1].position = waiting[index].position
             }
             name = item
         }
 
-        /// Notes that the open object or array gets an element.
+        /// Notes that the open object or array, which there must be, gets an element.
         private mutating func enterParent() throws(ConversionError) {
-            guard var at = frames.indices.last else { return }
+            var at = frames.count - 1
             frames[at].hasChildren = true
             if frames[at].kind == .array {
                 at -= 1
@@ -337,19 +351,28 @@ extension XML {
             guard !frames[at].hasText || options.mixed == .join else { throw fault(.mixedWriting) }
         }
 
-        private mutating func writeStartTag(into output: inout OutputBuffer) throws(ConversionError) {
-            try closeTag(into: &output)
-            if options.indentation > 0, let owner = frames.last(where: { $0.kind != .array }), !owner.hasText {
-                indent(into: &output)
-            }
+        /// Writes a start tag, up to where attributes may follow unless `isWhole`.
+        private mutating func writeStartTag(
+            isWhole: Bool, into output: inout OutputBuffer
+        ) throws(ConversionError) {
+            // The end of the tag that is open is most often written with this one.
+            let endsTag = isTagOpen && bufferedText.isEmpty && indentation == 0
+            if endsTag { try checkTag() } else { try closeTag(into: &output) }
+            if indentation > 0 { indentStart(into: &output) }
             attributes.close(to: 0)
             namespaces.beginTag()
             tagLevel = frames.count
-            isTagNamed = options.isName(name.span)
-            if isTagNamed {
-                namespaces.noteElement(name)
-                output.append("<", name.span, "")
+            let colon = XML.EncodingOptions.colon(ofName: name.span, limit: nameLimit)
+            isTagNamed = colon != nil
+            if let colon {
+                if colon > 0 { namespaces.noteElement(name, colon: colon) }
+                isTagOpen = !isWhole || namespaces.hasPrefixes
+                output.append(
+                    endsTag ? OutputBuffer.Word("><") : OutputBuffer.Word("<"), name.span,
+                    isTagOpen ? OutputBuffer.Word() : OutputBuffer.Word(">"))
             } else {
+                isTagOpen = true
+                if endsTag { output.append(">") }
                 output.append("<")
                 guard options.names == .item, options.isName(itemName.span) else {
                     try checkLength()
@@ -361,8 +384,13 @@ extension XML {
                 }
                 _ = attributes.insert((prefix + TextWriter.key).span, depth: 0)
             }
-            isTagOpen = true
             depth += 1
+        }
+
+        private func indentStart(into output: inout OutputBuffer) {
+            guard var owner = frames.lastIndex else { return }
+            if frames[owner].kind == .array { owner -= 1 }
+            if !frames[owner].hasText { indent(into: &output) }
         }
 
         private mutating func closeTag(into output: inout OutputBuffer) throws(ConversionError) {
@@ -377,8 +405,13 @@ extension XML {
 
         /// Whether all prefixes of the tag that is open are declared, and no attribute of it, which is the innermost object's, comes
         /// twice under two prefixes.
+        @inline(__always)
         private mutating func checkTag() throws(ConversionError) {
-            guard namespaces.hasPrefixes else { return }
+            if namespaces.hasPrefixes { try checkPrefixes() }
+        }
+
+        @inline(never)
+        private mutating func checkPrefixes() throws(ConversionError) {
             if let undeclared = namespaces.undeclared() {
                 guard undeclared.isElement else { throw attributeFault(.prefix, undeclared.name) }
                 // Where an object or a list has begun with the tag, the place is its own, and not that of what stands in it.
@@ -410,14 +443,20 @@ extension XML {
         private mutating func endElement(isNamed: Bool, into output: inout OutputBuffer) throws(ConversionError) {
             depth -= 1
             defer { namespaces.close(to: depth) }
-            if isTagOpen, bufferedText.isEmpty {
-                try checkTag()
-                output.append("/>")
-                isTagOpen = false
-                return
+            if isTagOpen {
+                if bufferedText.isEmpty {
+                    try checkTag()
+                    output.append("/>")
+                    isTagOpen = false
+                    return
+                }
+                try closeTag(into: &output)
             }
-            try closeTag(into: &output)
-            if isNamed { output.append("</", name.span, ">") } else { output.append("</", itemName.span, ">") }
+            if isNamed {
+                output.append(OutputBuffer.Word("</"), name.span, OutputBuffer.Word(">"))
+            } else {
+                output.append(OutputBuffer.Word("</"), itemName.span, OutputBuffer.Word(">"))
+            }
         }
 
         /// Ends an object, or an array that has an element.
@@ -426,7 +465,7 @@ extension XML {
             let frame = frames[frames.count - 1]
             name.removeAll()
             name.append(names, frame.nameStart..<names.count)
-            if frame.hasChildren, !frame.hasText {
+            if indentation > 0, frame.hasChildren, !frame.hasText {
                 depth -= 1
                 indent(into: &output)
                 depth += 1
@@ -436,9 +475,8 @@ extension XML {
         }
 
         private func indent(into output: inout OutputBuffer) {
-            guard options.indentation > 0 else { return }
             output.append("\n")
-            for _ in 0..<depth * options.indentation { output.append(UInt8(ascii: " ")) }
+            for _ in 0..<depth * indentation { output.append(UInt8(ascii: " ")) }
         }
 
         /// Whether the attribute at hand declares a namespace.
@@ -455,9 +493,9 @@ extension XML {
         /// The place at hand in the document that came, for messages: `/a/0/b`, `/a/@x`. Nil for the document itself.
         private var path: String? {
             var tokens: [UInt8] = []
-            for (index, frame) in frames.enumerated() {
+            for index in 0..<frames.count {
                 let end = index + 1 < frames.count ? frames[index + 1].nameStart : names.count
-                appendPlace(ByteStore(copying: names.slice(frame.nameStart..<end)), below: index, to: &tokens)
+                appendPlace(ByteStore(copying: names.slice(frames[index].nameStart..<end)), below: index, to: &tokens)
             }
             switch position {
             case .text: JSONPointer.append(textKey.span, to: &tokens)
@@ -482,8 +520,13 @@ extension XML {
 
 extension XML.EncodingOptions {
     /// Whether the name can be an element's, and be read again: none has the prefix of declarations.
-    internal func isName(_ name: Span<UInt8>) -> Bool {
-        name.count <= nameLimit && XML.isName(name) && !name.hasPrefix(Self.declarationPrefix)
+    internal func isName(_ name: Span<UInt8>) -> Bool { Self.colon(ofName: name, limit: nameLimit) != nil }
+
+    /// Where the colon of such a name stands, 0 for none; nil where the name is none.
+    @inline(__always)
+    internal static func colon(ofName name: Span<UInt8>, limit: Int) -> Int? {
+        guard name.count <= limit, let colon = XML.colon(ofName: name) else { return nil }
+        return colon == declarationPrefix.count - 1 && name.hasPrefix(declarationPrefix) ? nil : colon
     }
 
     private static let declarationPrefix = Array("xmlns:".utf8)

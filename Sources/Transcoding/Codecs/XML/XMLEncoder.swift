@@ -40,6 +40,8 @@ extension XML {
         /// The first member's value, while it isn't known whether it is the root element.
         private var member: Tree
         private var memberName = ByteStore()
+        /// How many members the document has, where it is known before they come; else -1.
+        private var memberCount = -1
         /// Whether the document's object has no element, for its one member is the root; `depth` counts what is open
         /// in it.
         private var isHidden = false
@@ -61,6 +63,7 @@ extension XML {
             elements = ElementWriter(options: options, limits: limits)
             lossless = LosslessWriter(options: options)
             member = Tree(limits: limits)
+            member.keepsIndex = false
         }
 
         package var isFull: Bool { output.isFull }
@@ -73,6 +76,7 @@ extension XML {
             state = .start
             member.removeAll()
             memberName.removeAll()
+            memberCount = -1
             isHidden = false
             depth = 0
             base64 = Base64Encoder()
@@ -220,9 +224,24 @@ extension XML {
 
         // MARK: The root element
 
+        /// Writes nothing, but looks how many members the document that `tree` holds has, where it is about to come: then none needs to
+        /// be held until the next one comes.
+        internal mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
+            guard state == .start, let place = walk.place(in: tree), place.node == tree.root, !place.isLeaving else {
+                return
+            }
+            memberCount = tree.childCount(tree.root)
+        }
+
         /// Whether the value that begins, or goes on, is part of the member that is held. It begins the document where
         /// that has to be now.
+        @inline(__always)
         private mutating func isBuffered(isArray: Bool) throws(ConversionError) -> Bool {
+            state == .direct ? false : try isBufferedAtFirst(isArray: isArray)
+        }
+
+        @inline(never)
+        private mutating func isBufferedAtFirst(isArray: Bool) throws(ConversionError) -> Bool {
             switch state {
             case .direct: return false
             case .buffering: return true
@@ -236,7 +255,11 @@ extension XML {
                     try hide()
                     return false
                 }
-                if isArray {
+                if memberCount == 1, !isArray {
+                    try hide()
+                    return false
+                }
+                if isArray || memberCount > 1 {
                     try wrap()
                     try keyMember()
                     return false
@@ -275,6 +298,7 @@ extension XML {
         /// Writes the member that was held.
         private mutating func replay() throws(ConversionError) {
             var buffered = Tree(limits: limits)
+            buffered.keepsIndex = false
             swap(&buffered, &member)
             var walk = TreeWalk()
             walk.start(&buffered, order: .input)

@@ -3,16 +3,21 @@ internal import Octets
 extension XML {
     /// Whether bytes may be the name of an element or an attribute: a QName of Namespaces in XML 1.0 §4, that is, one
     /// or two names of XML 1.0 §2.3 without colons, joined by one.
-    internal static func isName(_ bytes: Span<UInt8>) -> Bool {
+    internal static func isName(_ bytes: Span<UInt8>) -> Bool { colon(ofName: bytes) != nil }
+
+    /// Where the colon of such a name stands, 0 for none; nil where the bytes are no name.
+    internal static func colon(ofName bytes: Span<UInt8>) -> Int? {
         var end = endOfName(bytes, from: 0)
-        guard end > 0 else { return false }
+        var colon = 0
+        guard end > 0 else { return nil }
         if end < bytes.count, bytes[end] == UInt8(ascii: ":") {
-            let start = end + 1
-            end = endOfName(bytes, from: start)
-            guard end > start else { return false }
+            colon = end
+            end = endOfName(bytes, from: colon + 1)
+            guard end > colon + 1 else { return nil }
         }
         // A character that is cut off, as text may end, is part of no name.
-        return end == bytes.count && (bytes[end - 1] < 0x80 || UTF8Validator.isValid(bytes))
+        guard end == bytes.count, bytes[end - 1] < 0x80 || UTF8Validator.isValid(bytes) else { return nil }
+        return colon
     }
 
     /// Where the name of XML 1.0 §2.3 without colons ends that begins at `start`; `start` where none does. A name that goes

@@ -25,6 +25,7 @@ extension XML {
             value.removeAll()
         }
 
+        @inline(__always)
         internal mutating func beginTag() {
             elementPrefix = 0
             if attributes.isEmpty { return }
@@ -32,16 +33,17 @@ extension XML {
             attributes.removeAll(keepingCapacity: true)
         }
 
-        /// Notes the name of the tag's element.
-        internal mutating func noteElement(_ name: ByteStore) {
-            guard let colon = Scan.firstIndex(of: UInt8(ascii: ":"), in: name.span) else { return }
+        /// Notes the name of the tag's element, which has a prefix.
+        internal mutating func noteElement(_ name: ByteStore, colon: Int) {
             element.removeAll()
             element.append(contentsOf: name.span)
             elementPrefix = colon
         }
 
         /// Whether any name of the tag has a prefix.
-        internal var hasPrefixes: Bool { elementPrefix > 0 || !attributes.isEmpty }
+        internal var hasPrefixes: Bool {
+            @inline(__always) get { elementPrefix > 0 || !attributes.isEmpty }
+        }
 
         /// The first name of the tag with a prefix that neither it nor an element around declares, or nil. `xml` is declared always.
         internal func undeclared() -> (name: ByteStore, isElement: Bool)? {
@@ -79,6 +81,7 @@ extension XML {
         }
 
         /// Forgets what elements deeper than `depth` declare.
+        @inline(__always)
         internal mutating func close(to depth: Int) {
             if namespaces.depth > depth { namespaces.close(to: depth) }
         }

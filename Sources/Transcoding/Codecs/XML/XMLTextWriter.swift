@@ -74,6 +74,8 @@ extension XML {
 
         /// Whether a run of bytes above and below 0x80 has neither U+FFFE nor U+FFFF.
         private mutating func isText(_ run: Span<UInt8>) -> Bool {
+            // Most texts have no `EF` at all, which both begin with.
+            if matched == 0, Scan.firstIndex(of: 0xEF, in: run) == nil { return true }
             for at in run.indices where !isText(run[at]) { return false }
             return true
         }
