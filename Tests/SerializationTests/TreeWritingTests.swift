@@ -54,6 +54,22 @@ struct TreeWritingTests {
         }
     }
 
+    @Test("a binary property list is that of the events", arguments: documents.indices)
+    func binaryPropertyList(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        let changes: [@Sendable (inout PropertyList.EncodingOptions) -> Void] = [
+            { _ in }, { $0.nulls = .omit }, { $0.nulls = .empty }, { $0.largeIntegers = .real },
+            { $0.largeIntegers = .string },
+        ]
+        for change in changes {
+            let plan = plan(.json, .bplist) { change(&$0.propertyListEncoding) }
+            var options = plan.propertyListEncoding
+            options.format = .binary
+            var encoder = PropertyList.Encoder(options: options, limits: plan.limits)
+            check(plan, body, Self.events(body, plan, into: &encoder))
+        }
+    }
+
     private static func events<Encoder: EventSink & OutputEncoder & ~Copyable>(
         _ body: [UInt8], _ plan: ConversionPlan, into encoder: inout Encoder
     ) -> (output: [UInt8], failure: ConversionError?)? {

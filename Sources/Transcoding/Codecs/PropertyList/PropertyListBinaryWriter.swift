@@ -202,17 +202,15 @@ extension PropertyList {
         }
 
         private static func appendString(_ text: Span<UInt8>, to output: inout OutputBuffer) {
-            var units = 0
-            var bits: UInt8 = 0
-            for index in text.indices {
-                let byte = text[index]
-                bits |= byte
-                // Every character has one first byte; one of four bytes has two units.
-                if byte & 0xC0 != 0x80 { units += byte >= 0xF0 ? 2 : 1 }
-            }
-            guard bits >= 0x80 else {
+            var units = UTF8Validator.skipASCII(text, from: 0)
+            guard units < text.count else {
                 appendMarker(0x50, count: text.count, to: &output)
                 return output.append(text)
+            }
+            for index in units..<text.count {
+                let byte = text[index]
+                // Every character has one first byte; one of four bytes has two units.
+                if byte & 0xC0 != 0x80 { units += byte >= 0xF0 ? 2 : 1 }
             }
             appendMarker(0x60, count: units, to: &output)
             output.reserve(units * 2)

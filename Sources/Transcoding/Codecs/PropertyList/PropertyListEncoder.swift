@@ -24,6 +24,8 @@ extension PropertyList {
         /// What a binary property list is made of.
         var tree: Tree
         private var writer = BinaryWriter()
+        /// Whether the document has been written from another tree, as a whole.
+        private var isWritten = false
         private var hasHeader = false
         /// Whether the innermost container's start tag has not been written, because it may be empty.
         var isTagOwed = false
@@ -42,6 +44,7 @@ extension PropertyList {
             self.options = options
             isBinary = options.format == .binary
             tree = Tree(limits: limits)
+            tree.keepsIndex = false
         }
 
         package var isFull: Bool { output.isFull }
@@ -57,6 +60,7 @@ extension PropertyList {
             tree.removeAll()
             writer.removeAll()
             hasHeader = false
+            isWritten = false
             isTagOwed = false
             isInText = false
             file.removeAll()
@@ -144,11 +148,43 @@ extension PropertyList {
         }
 
         package mutating func finish() throws(ConversionError) {
+            if isWritten { return }
             if isBinary {
                 writer.write(tree, to: &output)
             } else {
                 output.append("</plist>\n")
             }
+        }
+
+        /// Writes a binary property list of the document that `tree` holds as a whole, where it is about to come and none of its values
+        /// becomes another one, or is refused: it needn't be held once more.
+        internal mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
+            guard isBinary, self.tree.root == Tree.none, let place = walk.place(in: tree), place.node == tree.root,
+                !place.isLeaving, isWrittenAlike(tree)
+            else { return }
+            writer.write(tree, to: &output)
+            isWritten = true
+            walk.go(to: Tree.none, isLeaving: false)
+        }
+
+        /// Whether the document would be held here as it stands there, and pass no limit.
+        private func isWrittenAlike(_ tree: borrowing Tree) -> Bool {
+            var cost = 0
+            for at in tree.records.indices {
+                let record = tree.records[at]
+                cost &+= Tree.nodeCost &+ Int(record.nameCount) &+ Int(record.valueCount)
+                switch record.kind {
+                case .null, .date: return false
+                case .number:
+                    switch PropertyList.Number.value(tree.text(Tree.Node(at))) {
+                    case .integer, .negative, .negativeZero: break
+                    case .real: guard PropertyList.Number.isFinite(tree.text(Tree.Node(at))) else { return false }
+                    case .large: return false
+                    }
+                case .object, .keyed, .array, .collected, .string, .data, .yes, .no: break
+                }
+            }
+            return cost <= self.tree.limit
         }
     }
 }
