@@ -29,6 +29,82 @@ struct TreeWritingTests {
         "{\"many\":[\(many)]}",
     ]
 
+    /// What makes JSON go by way of a tree.
+    private static let ways: [@Sendable (inout ConversionPlan) -> Void] = [
+        { $0.fieldEncoding.order = .sorted },
+        { $0.removeNulls = .deep },
+    ]
+
+    private static let changes: [@Sendable (inout ConversionPlan) -> Void] = [
+        { _ in },
+        { $0.fieldEncoding.empties = .omit },
+        {
+            $0.fieldEncoding.empties = .marker; $0.fieldEncoding.nulls = .literal
+        },
+        {
+            $0.fieldEncoding.arrays = .indices; $0.fieldEncoding.empties = .omit; $0.fieldEncoding.booleans = .numeric
+        },
+        {
+            $0.fieldEncoding.spaces = .plus; $0.fieldEncoding.nulls = .omit; $0.fieldEncoding.empties = .omit
+        },
+        { $0.fieldEncoding.nulls = .reject },
+        {
+            $0.fieldEncoding.nulls = .key; $0.fieldEncoding.empties = .omit
+        },
+        { $0.fieldEncoding.arrays = .brackets },
+        { $0.fieldEncoding.nesting = .dots },
+    ]
+
+    @Test("fields are those of the events", arguments: documents.indices)
+    func fields(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        for output in [BodyEncoding.form, .multipart] {
+            for (number, change) in Self.changes.enumerated() where tries(number: index + number) {
+                for way in Self.ways { compare(body, output, change, way) }
+            }
+        }
+    }
+
+    @Test("limits hold for fields as they do for the events", arguments: documents.indices)
+    func limitsOfFields(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        let limits: [@Sendable (inout Limits, Int) -> Void] = [
+            { $0.key = $1 }, { $0.keyDepth = $1 }, { $0.tree = $1 },
+        ]
+        for (number, limit) in limits.enumerated() {
+            for value in Array(0..<40) + (number == 2 ? Array(stride(from: 40, to: 2500, by: 31)) : [60, 61, 62])
+            where tries(number: index + value) {
+                compare(
+                    body, .form,
+                    {
+                        limit(&$0.limits, value)
+                        $0.fieldEncoding.empties = .omit
+                    }, Self.ways[0])
+            }
+        }
+    }
+
+    /// A rule for a part that no document has leaves all of it to the events.
+    private func compare(
+        _ body: [UInt8], _ output: BodyEncoding, _ change: (inout ConversionPlan) -> Void,
+        _ way: (inout ConversionPlan) -> Void, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let direct = plan(.json, output) {
+            change(&$0)
+            way(&$0)
+        }
+        var events = direct
+        events.jsonParts = [path("absent.never")]
+        let wanted = ConversionRun.run(events, .whole(body))
+        for watermark in [1, 100, OutputBuffer.defaultHighWatermark] {
+            let run = ConversionRun.run(direct, .whole(body), highWatermark: watermark)
+            #expect(run.failure == wanted.failure, "\(output), \(watermark)", sourceLocation: sourceLocation)
+            if wanted.failure == nil {
+                #expect(run == wanted, "\(output), \(watermark)", sourceLocation: sourceLocation)
+            }
+        }
+    }
+
     @Test("XML is that of the events", arguments: documents.indices)
     func xml(_ index: Int) {
         let body = Array(Self.documents[index].utf8)

@@ -89,8 +89,8 @@ internal struct AutoEncoder: FileOutlet, DocumentEncoder, UniformSink, ~Copyable
     func claims(rootKey: Span<UInt8>) -> Bool { multipart.claims(rootKey: rootKey) }
     func check(_ fields: borrowing Tree) throws(ConversionError) { try multipart.check(fields) }
 
-    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
-        if choice == .json { json.write(&tree, &walk) }
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) throws(ConversionError) {
+        if choice == .json { try json.write(&tree, &walk) }
     }
 
     // MARK: The output

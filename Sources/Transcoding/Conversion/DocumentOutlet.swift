@@ -143,8 +143,8 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         isRootOpen && places.child(of: places.root, named: rootKey) != Tree.none
     }
 
-    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
-        if !numericBooleans { encoder.write(&tree, &walk) }
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) throws(ConversionError) {
+        if !numericBooleans { try encoder.write(&tree, &walk) }
     }
 
     /// Writes what stands before the value of `node` in the innermost open container.

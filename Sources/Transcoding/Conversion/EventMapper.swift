@@ -155,8 +155,8 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
 }
 
 extension EventMapper: TreeSink, HoldingEncoder where Encoder: TreeSink & ~Copyable {
-    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
-        if passesAll { encoder.write(&tree, &walk) }
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) throws(ConversionError) {
+        if passesAll { try encoder.write(&tree, &walk) }
     }
 
     mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }

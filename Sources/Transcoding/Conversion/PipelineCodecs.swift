@@ -114,11 +114,11 @@ extension DirectEncoder where Self: ~Copyable {
 /// What a document goes to that is held as a tree.
 internal protocol TreeSink: EventSink, HoldingEncoder, ~Copyable {
     /// Writes as much of the document that `tree` holds as it can without its events, and moves `walk` behind that.
-    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk)
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) throws(ConversionError)
 }
 
 extension TreeSink where Self: ~Copyable {
-    internal mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {}
+    internal mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) throws(ConversionError) {}
 }
 
 extension TreeWalk {
@@ -126,7 +126,7 @@ extension TreeWalk {
     internal mutating func send<Sink: TreeSink & ~Copyable>(
         _ tree: inout Tree, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        sink.write(&tree, &self)
+        try sink.write(&tree, &self)
         return try advance(&tree, into: &sink)
     }
 
@@ -181,6 +181,10 @@ internal protocol PartEncoder: FieldSink, PipelineEncoder, ~Copyable {
     ) throws(ConversionError) -> Int
     /// As `PipelineEncoder.drain`, where documents become fields in front of this encoder.
     static func drain(_ flattener: inout Flattener<Self>) throws(ConversionError) -> Bool
+    /// As `TreeSink.write`, where documents become fields in front of this encoder.
+    static func write(
+        _ tree: inout Tree, _ walk: inout TreeWalk, to flattener: inout Flattener<Self>
+    ) throws(ConversionError)
     /// Lets long content stay in `input` until `endPassing`: see `Conversion.feed(_:passing:)`.
     mutating func beginPassing(_ input: Span<UInt8>)
     /// Returns what of the input was left there.
@@ -202,6 +206,10 @@ extension PartEncoder where Self: ~Copyable {
     internal static func drain(_ flattener: inout Flattener<Self>) throws(ConversionError) -> Bool {
         try flattener.drain()
     }
+
+    internal static func write(
+        _ tree: inout Tree, _ walk: inout TreeWalk, to flattener: inout Flattener<Self>
+    ) throws(ConversionError) {}
 
     internal mutating func restart(boundaryLength: Int) { restart() }
     internal mutating func fit(length: Int, handed: Int) -> Int? { nil }
@@ -240,6 +248,13 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     internal static func drain(_ flattener: inout Flattener<Self>) throws(ConversionError) -> Bool {
         try flattener.drainDirectly()
     }
+
+    internal static func write(
+        _ tree: inout Tree, _ walk: inout TreeWalk, to flattener: inout Flattener<Self>
+    ) throws(ConversionError) {
+        guard let order = walk.orderAtStart(of: tree) else { return }
+        if try flattener.write(held: &tree, order: order) { walk.go(to: Tree.none, isLeaving: false) }
+    }
 }
 
 extension FlatEncoder: DocumentEncoder, TreeSink, PipelineEncoder, HoldingEncoder
@@ -255,6 +270,10 @@ where Target: PartEncoder & ~Copyable {
         flattener.target.restart()
     }
     internal var contentType: [UInt8] { flattener.target.contentType }
+    internal mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) throws(ConversionError) {
+        if !hasParts { try Target.write(&tree, &walk, to: &flattener) }
+    }
+
     internal var removedCount: Int { flattener.removedCount }
     internal var heldCount: Int { flattener.document.cost }
     internal var allocatedCount: Int { flattener.document.allocatedCount }

@@ -91,6 +91,9 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     internal var isGathering = false
     internal var isHolding = false
     internal var isEmitting = false
+    /// Whether the document belongs to somebody else, and whether its members are sorted.
+    internal var isLent = false
+    internal var sortsLent = false
     internal var walkNode = Tree.none
     internal var walkLeaves = false
     /// Whether `drain` is called after the document's end; else it is all written there.
@@ -125,12 +128,13 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         groupedArrays = 0
         seen.removeAll()
         awaitsFirstField = false
+        isHolding = false
+        isEmitting = false
+        isLent = false
+        walkNode = Tree.none
         guard holdsDocuments else { return }
         document.removeAll()
         isGathering = false
-        isHolding = false
-        isEmitting = false
-        walkNode = Tree.none
     }
 
     package var isFull: Bool { target.isFull }
@@ -359,7 +363,7 @@ extension Flattener where Target: ~Copyable {
     }
 
     /// Whether a key has brackets, or dots where they count.
-    private static func hasMarks(_ key: Span<UInt8>, isDotted: Bool) -> Bool {
+    internal static func hasMarks(_ key: Span<UInt8>, isDotted: Bool) -> Bool {
         let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
         if !isDotted, key.count <= 16 { return Scan.holds(open, or: close, in: key) }
         let third = isDotted ? UInt8(ascii: ".") : close

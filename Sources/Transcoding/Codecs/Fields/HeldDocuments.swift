@@ -59,6 +59,7 @@ extension Flattener where Target: ~Copyable {
         // The walk calls methods of self, so the tree is taken out meanwhile.
         var tree = Tree(limits: limits)
         swap(&tree, &document)
+        defer { swap(&tree, &document) }
         if !isEmitting {
             if style.sorting == .components { try arrangeComponents(&tree) }
             isEmitting = true
@@ -66,11 +67,11 @@ extension Flattener where Target: ~Copyable {
             walkLeaves = false
         }
         let isDone = try walk(&tree, pauses: pauses, write)
-        swap(&tree, &document)
         if isDone {
             isHolding = false
             isEmitting = false
-            document.removeAll()
+            if !isLent { tree.removeAll() }
+            isLent = false
         }
         return isDone
     }
@@ -95,6 +96,7 @@ extension Flattener where Target: ~Copyable {
             if !walkLeaves, write(&self, &tree) { continue }
             let node = walkNode
             if style.sorting == .components, !walkLeaves { enterComponent(node, of: tree) }
+            if isLent, !walkLeaves { settleStyle(for: node, of: tree) }
             if walkLeaves {
                 observer?.writes(node)
                 if tree.kind(node).hasNames { try endObject() } else { try endArray() }
@@ -118,6 +120,15 @@ extension Flattener where Target: ~Copyable {
         containers[containers.count - 1].position = position
     }
 
+    /// Settles how elements are named, of which the loop may have written some: all of an array are values, or none is.
+    private mutating func settleStyle(for node: Tree.Node, of tree: borrowing Tree) {
+        guard options.arrays == .auto, let top = containers.lastIndex, containers[top].kind == .array else { return }
+        containers[top].style = tree.kind(node).isContainer ? .indices : .brackets
+    }
+
+    /// Whether the members of each object are sorted here.
+    private var sortsMembers: Bool { isLent ? sortsLent : style.sorting == .members }
+
     /// Writes a value, or begins it: true for an object or array.
     private mutating func enter(_ node: Tree.Node, of tree: inout Tree) throws(ConversionError) -> Bool {
         let parent = tree.parent(node)
@@ -126,7 +137,7 @@ extension Flattener where Target: ~Copyable {
         observer?.writes(node)
         switch tree.kind(node) {
         case .object, .keyed:
-            if style.sorting == .members { tree.sortMembers(node) }
+            if sortsMembers { tree.sortMembers(node) }
             try beginObject()
             return true
         case .array, .collected:
@@ -178,7 +189,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// As `drain`, with the fields of most texts written past the encoder's own way.
     internal mutating func drainDirectly() throws(ConversionError) -> Bool {
-        guard !leavesArraysToEvents, options.arrays != .auto, observer == nil, Target.encodesText,
+        guard !leavesArraysToEvents, options.arrays != .auto || isLent, observer == nil, Target.encodesText,
             let fields = target.directFields
         else { return try drain() }
         return try drain { flattener, tree in flattener.write(&tree, fields) }
@@ -265,7 +276,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         unsafe held.longest_text = JSON.Decoder.longestText
         unsafe held.longest_name = limits.key
         unsafe held.is_root = top == 0
-        unsafe held.sorts_members = style.sorting == .members
+        unsafe held.sorts_members = sortsMembers
         unsafe held.has_indices = options.arrays == .indices
         unsafe held.elements_are_named = hasNamedElements
         unsafe held.node = walkNode
@@ -274,7 +285,9 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     }
 
     /// Whether elements have their index as a name, as components are numbered.
-    private var hasNamedElements: Bool { style.sorting == .components && options.arrays == .indices }
+    private var hasNamedElements: Bool {
+        isLent ? options.arrays == .auto : style.sorting == .components && options.arrays == .indices
+    }
 
     /// Brings the walk and the open containers to where the loop has come, which was at `first` in the innermost one.
     @unsafe
@@ -305,6 +318,107 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
             name.append(decimal: containers[top].position)
         }
         if top > 0 { name.append(UInt8(ascii: "]")) }
+    }
+}
+
+// MARK: Documents that are held elsewhere
+
+extension Flattener where Target: DirectFieldEncoder & ~Copyable {
+    /// Writes a document that somebody else holds as one that is held here, its members in that order. Returns false when the target is
+    /// full, to be called again, and where the document is one for events: then nothing has been written.
+    internal mutating func write(held tree: inout Tree, order: MemberOrder) throws(ConversionError) -> Bool {
+        if !isHolding {
+            guard containers.isEmpty, takesLent, tree.isMadeOfTexts || makeTexts(&tree) else { return false }
+            isHolding = true
+            isLent = true
+            sortsLent = order == .sorted
+        }
+        swap(&tree, &document)
+        defer { swap(&tree, &document) }
+        return try drainDirectly()
+    }
+
+    /// Whether the options name all fields as the loop does, and nothing but an error depends on how a value came.
+    private var takesLent: Bool {
+        options.dialect == .recast && options.nesting == .brackets && observer == nil && Target.encodesText
+            && (options.arrays == .auto || options.arrays == .indices) && target.directFields != nil
+    }
+
+    /// Makes all scalars of a document the texts that they are written as, and gives elements that `auto` numbers their numbers as names.
+    /// Returns false, with nothing done, where a value or a name may be refused or left out, or is written in another way.
+    private mutating func makeTexts(_ tree: inout Tree) -> Bool {
+        guard tree.kind(tree.root).hasNames, !tree.hasHeads else { return false }
+        var most = 0
+        for at in tree.records.indices {
+            let record = tree.records[at]
+            switch record.kind {
+            case .date, .data: return false
+            case .null: guard options.nulls == .empty || options.nulls == .literal else { return false }
+            case .object, .keyed, .array, .collected, .string, .number, .yes, .no: break
+            }
+            guard record.parent != Tree.none else { continue }
+            let parent = tree.records[Int(record.parent)]
+            if parent.kind.hasNames {
+                guard record.nameCount > 0,
+                    !Self.hasMarks(tree.slice(record.nameStart, record.nameCount), isDotted: false)
+                else { return false }
+            } else if options.arrays == .auto {
+                let isContainer = record.kind.isContainer
+                guard parent.first != Tree.none, tree.kind(parent.first).isContainer == isContainer else {
+                    return false
+                }
+                if isContainer { most = max(most, Int(parent.count)) }
+            }
+        }
+        tree.makeTexts(options)
+        if options.arrays == .auto { tree.numberElements(most) }
+        tree.isMadeOfTexts = true
+        return true
+    }
+}
+
+extension Tree {
+    /// Makes numbers, booleans and nulls texts.
+    fileprivate mutating func makeTexts(_ options: FieldEncodingOptions) {
+        let isNumeric = options.booleans == .numeric
+        let yes = place(of: isNumeric ? "1" : "true"), no = place(of: isNumeric ? "0" : "false")
+        let null = options.nulls == .literal ? place(of: "null") : (start: 0, count: 0)
+        for at in records.indices {
+            switch records[at].kind {
+            case .number: records[at].kind = .string
+            case .yes: setText(Node(at), .string, start: yes.start, count: yes.count)
+            case .no: setText(Node(at), .string, start: no.start, count: no.count)
+            case .null: setText(Node(at), .string, start: null.start, count: null.count)
+            case .object, .keyed, .array, .collected, .string, .date, .data: break
+            }
+        }
+    }
+
+    private mutating func place(of text: StaticString) -> (start: Int32, count: Int32) {
+        let start = bytes.count
+        bytes.append(text)
+        return (Int32(start), Int32(bytes.count - start))
+    }
+
+    /// Names the elements of arrays of objects and arrays by their numbers, which `most` of one array have.
+    fileprivate mutating func numberElements(_ most: Int) {
+        scratch.removeAll(keepingCapacity: true)
+        for number in 0..<most {
+            scratch.append(Int32(bytes.count))
+            bytes.append(decimal: number)
+        }
+        scratch.append(Int32(bytes.count))
+        for at in records.indices where records[at].kind.isArray {
+            var child = records[at].first
+            guard child != Tree.none, records[Int(child)].kind.isContainer else { continue }
+            var number = 0
+            while child != Tree.none {
+                records[Int(child)].nameStart = scratch[number]
+                records[Int(child)].nameCount = scratch[number + 1] - scratch[number]
+                number += 1
+                child = records[Int(child)].next
+            }
+        }
     }
 }
 

@@ -96,6 +96,8 @@ package struct Tree: ~Copyable {
     /// Whether members of large objects are entered in the index. Where nobody looks one up, they needn't be; one that is looked up
     /// all the same is searched for.
     internal var keepsIndex = true
+    /// Whether all scalars are texts by now, and the elements of arrays have names, as `Flattener.write(held:order:)` wants them.
+    internal var isMadeOfTexts = false
     /// What was noted of a document that is held while it came in.
     internal var notes = TreeNotes()
 
@@ -130,6 +132,7 @@ package struct Tree: ~Copyable {
         if scratch.capacity > 4096 { scratch = [] }
         if members.capacity > 4096 { members = OwnedArray() }
         hasDistinctNames = false
+        isMadeOfTexts = false
         notes = TreeNotes()
         heads.removeAll()
         index.removeAll()

@@ -92,6 +92,12 @@ package struct TreeWalk {
         return (node, step == .leave)
     }
 
+    /// The order in which members are to go out, where nothing of the document has; nil behind that, and where somebody hears of each
+    /// node.
+    package func orderAtStart(of tree: borrowing Tree) -> MemberOrder? {
+        step == .enter && node == tree.root && node != Tree.none && !tree.isObserved ? order : nil
+    }
+
     /// Goes on from such a place; `none` is behind the last node.
     package mutating func go(to node: Tree.Node, isLeaving: Bool) {
         self.node = node
