@@ -4,6 +4,7 @@ import json
 import signal
 import socket
 import threading
+import time
 
 from harness import DEADLINE, FORM, JSON, Recast, Upstream
 from http2_client import DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, LAST_OF_ALL, NO_ERROR, PREFACE, REFUSED_STREAM, \
@@ -274,6 +275,23 @@ class LastResponseTests(HTTP2ServerTestCase):
                 self.assertEqual(client.goaways, [(LAST_OF_ALL, NO_ERROR), (stream, NO_ERROR)])
             if not further:
                 self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+
+    def test_a_client_that_gives_windows_back_is_not_let_go(self):
+        """Its own system has all, which it reads slowly: what it sends is answered by no reset, though it takes longer than one that is
+        silent may."""
+        server = self.server()
+        server.script = lambda exchange: (exchange.read_body(), exchange.answer(body=b"x" * 30_000))
+        self.proxy(server, settings="http2: { requests: 1 }\n")
+        with HTTP2Client(self.recast.port, window=1 << 30) as client:
+            stream = client.request()
+            self.recast.log_lines(1)
+            wait_until("the connection ends", lambda: self.has_ended(client))
+            until, gone = time.monotonic() + 4.5, threading.Event()
+            while time.monotonic() < until:
+                client.send(window_update(0, 1))
+                gone.wait(0.5)
+            self.assertEqual(client.response(stream).count, 30_000)
+            self.assertEqual(client.rest(), NO_ERROR)
 
     def test_a_client_that_never_ends_its_side_is_let_go(self):
         self.proxy(self.server(), settings="http2: { requests: 1 }\n")

@@ -155,12 +155,12 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     // MARK: Reading
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        readAt = worker.loop.now
         guard phase == .open else {
             dropped += bytes.count
             if dropped > Linger.bytes { close() }
             return bytes.count
         }
-        readAt = worker.loop.now
         do throws(HTTP2Error) {
             try session.read(bytes, now: worker.loop.now)
         } catch {
@@ -503,17 +503,24 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// Ends our side, and drops what still comes until the client has ended its own. Whoever reads gives windows back: to a socket that is
     /// closed already the system would answer them by a reset, which takes all from the client that it hasn't read (docs/rules.md F16).
     private func linger() {
-        _ = pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken)
+        takenBefore = stream.bytesTaken
+        _ = pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: takenBefore)
         stream.shutdownWrite()
         arm(.linger, Linger.time)
     }
 
-    /// The client has not ended its side. The system may have megabytes that a slow one is still to read.
+    /// The client has not ended its side. The system may have megabytes that a slow one is still to read, and so may the client's, which
+    /// its windows tell: it must have been silent for a whole wait since it took the last of them.
     private func lookAtRest() {
-        guard stream.queued == 0 else { return close(reset: true) }
-        let taken = stream.bytesTaken
-        guard !endsByFault, taken < stream.bytesWritten else { return close() }
-        guard case .fine = pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: taken) else {
+        guard !endsByFault else { return close(reset: stream.queued > 0) }
+        let now = worker.loop.now, taken = stream.bytesTaken
+        // With TLS its last record may wait for room.
+        let hasAll = stream.queued == 0 && taken == stream.bytesWritten
+        let isResting = now &- readAt >= Linger.time && taken <= takenBefore + 2 * Self.fewBytes
+        if hasAll, isResting { return close() }
+        takenBefore = taken
+        guard case .fine = pace.lookAtClient(now, within: worker.clientTimes.write, taken: taken) else {
+            if hasAll { return close() }
             worker.counters.admission.count(.write)
             return close(reset: true)
         }
