@@ -302,10 +302,9 @@ class LastResponseTests(HTTP2ServerTestCase):
 
 
 class LastRequestTests(HTTP2ServerTestCase):
-    size = 400_000
-
     def take(self, listener, begun, ended, result):
-        """Answers an upload with its head, and reads it when the proxy's side has ended, giving windows back."""
+        """Answers an upload with its head, and reads it when the proxy's side has ended, giving windows back. Where the connection was
+        closed instead, what is sent to it breaks it."""
         connection, _ = listener.accept()
         with connection:
             connection.settimeout(DEADLINE)
@@ -323,25 +322,38 @@ class LastRequestTests(HTTP2ServerTestCase):
                 elif kind == DATA:
                     connection.sendall(window_update(0, count) if count else ping())
                     result[:] = [sum(result[:1]) + count, flags & END_STREAM]
+            connection.sendall(ping())
+            reader.read()
+            connection.sendall(ping())
 
     def test_a_server_that_answers_first_gets_all_of_the_upload(self):
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            port, begun, ended, result = listener.getsockname()[1], threading.Event(), threading.Event(), []
-            server = threading.Thread(target=self.take, args=(listener, begun, ended, result))
-            server.start()
-            self.proxy(f"127.0.0.1:{port}", upstream="requests_per_connection: 1")
-            self.assertEqual(self.send("POST", "/", b"x" * self.size).status, 200)
-            begun.wait(DEADLINE)
+        """Also where its own system has all of it before the connection ends."""
+        for size, buffer in (400_000, 4096), (30_000, 1 << 20):
+            with self.subTest(size), socket.create_server(("127.0.0.1", 0)) as listener:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+                port, begun, ended, result = listener.getsockname()[1], threading.Event(), threading.Event(), []
+                failures = []
 
-            def has_ended():
-                with open("/proc/net/tcp") as table:
-                    return not any(f":{port:04X} 01 " in line for line in table)
+                def serve():
+                    try:
+                        self.take(listener, begun, ended, result)  # noqa: B023
+                    except OSError as failure:
+                        failures.append(failure)  # noqa: B023
 
-            wait_until("the connection ends", has_ended)
-            ended.set()
-            server.join(DEADLINE)
-            self.assertEqual(result, [self.size, END_STREAM])
+                server = threading.Thread(target=serve)
+                server.start()
+                self.proxy(f"127.0.0.1:{port}", upstream="requests_per_connection: 1")
+                self.assertEqual(self.send("POST", "/", b"x" * size).status, 200)
+                begun.wait(DEADLINE)
+
+                def has_ended():
+                    with open("/proc/net/tcp") as table:
+                        return not any(f":{port:04X} 01 " in line for line in table)  # noqa: B023
+
+                wait_until("the connection ends", has_ended)
+                ended.set()
+                server.join(DEADLINE)
+                self.assertEqual((result, failures), ([size, END_STREAM], []))
 
 
 class DelayTests(DrainTestCase):

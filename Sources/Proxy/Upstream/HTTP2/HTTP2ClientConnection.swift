@@ -52,6 +52,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     private let life: (until: UInt64, requests: Int)
     /// When bytes came last.
     private var heardAt: UInt64
+    /// Whether any request has had content.
+    private var hasSentContent = false
     /// What the server said first, where that is no HTTP/2.
     private var speaksHTTP1 = false
 
@@ -121,6 +123,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     /// Begins the request of `side`; nil where none may begin any more.
     func begin(_ head: Span<UInt8>, hasContent: Bool, of side: HTTP2Upstream) -> HTTP2Stream? {
         guard phase == .open || phase == .ending, !stream.isEnded else { return nil }
+        if hasContent { hasSentContent = true }
         return session.request(head, hasContent: hasContent, handler: side)
     }
 
@@ -272,9 +275,15 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     func close() {
         guard phase != .closed else { return }
         opened = nil
-        let owesContent = session.openStreams == 0 && (stream.holdsOutput || stream.bytesTaken < stream.bytesWritten)
+        let mayRead = session.openStreams == 0 && hasSentContent && mayStillRead
         session.end()
-        letGo(owesContent: owesContent)
+        letGo(mayRead: mayRead)
+    }
+
+    /// Whether the server may still read content of requests that it has answered: the system here has some of it, or the server's own,
+    /// which nothing tells but that it has said something a moment ago.
+    private var mayStillRead: Bool {
+        stream.holdsOutput || pool.loop.now &- heardAt < LastRequests.rest || stream.bytesTaken < stream.bytesWritten
     }
 
     /// The connection has failed, or its server has ended it.
@@ -312,7 +321,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     var fault: String? { session.failure?.reason }
 
     /// Sends the last frame, which says why the connection ends, and fails what is on its way.
-    private func letGo(owesContent: Bool = false) {
+    private func letGo(mayRead: Bool = false) {
         if phase == .open { pool.remove(self) }
         phase = .closed
         timer.cancel()
@@ -323,7 +332,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         sendHeads()
         free.removeAll()
         stream.flush()
-        if owesContent, stream.isWritable, !stream.isEnded {
+        if mayRead, stream.isWritable, !stream.isEnded {
             _ = LastRequests(of: stream, loop: pool.loop, within: pool.http2.ping.nanoseconds)
         } else {
             stream.close()

@@ -3,7 +3,7 @@ internal import EventLoop
 /// What is left of a connection to an upstream behind its last response: a server may answer before it has read all of an upload, which
 /// the system has for it by then. As it reads it gives windows back, and a socket that is closed already would answer those by a reset,
 /// which takes the rest of the upload (docs/rules.md F16). So our side ends, what comes is dropped, and the socket is closed when the
-/// server has taken all, has ended its own side, or has taken nothing for too long.
+/// server has ended its own side, has taken all and is silent since, or has taken nothing for too long.
 ///
 /// Its stream holds it.
 final class LastRequests: StreamHandler {
@@ -13,10 +13,13 @@ final class LastRequests: StreamHandler {
     private let silence: UInt64
     private var taken: UInt64
     private var takenAt: UInt64
+    private var heardAt: UInt64
     private var dropped = 0
 
     /// Time between two looks at what the server has taken, which nothing tells.
     private static let look: UInt64 = 1_000_000_000
+    /// Time in which one that reads what its own system has would have given a window back, or taken more.
+    static let rest: UInt64 = 2_000_000_000
     /// Bytes of the server's that are dropped at most.
     private static let mostDropped = 16 * 1024 * 1024
 
@@ -28,6 +31,7 @@ final class LastRequests: StreamHandler {
         timer = Timer(loop: loop)
         taken = stream.bytesTaken
         takenAt = loop.now
+        heardAt = loop.now
         stream.handler = self
         stream.shutdownWrite()
         stream.resumeReading()
@@ -36,10 +40,11 @@ final class LastRequests: StreamHandler {
     }
 
     private func lookAtServer() {
-        let now = stream.bytesTaken
-        if now > taken { (taken, takenAt) = (now, loop.now) }
-        let isDone = stream.queued == 0 && now == stream.bytesWritten
-        if isDone || loop.now &- takenAt >= silence { close() } else { timer.set(after: Self.look) }
+        let (now, taken) = (loop.now, stream.bytesTaken)
+        if taken > self.taken { (self.taken, takenAt) = (taken, now) }
+        let hasAll = stream.queued == 0 && taken == stream.bytesWritten
+        let isDone = hasAll && now &- max(takenAt, heardAt) >= Self.rest
+        if isDone || now &- takenAt >= silence { close() } else { timer.set(after: Self.look) }
     }
 
     private func close() {
@@ -48,6 +53,7 @@ final class LastRequests: StreamHandler {
     }
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        heardAt = loop.now
         dropped += bytes.count
         if dropped > Self.mostDropped { close() }
         return bytes.count
