@@ -293,6 +293,30 @@ class LastResponseTests(HTTP2ServerTestCase):
             self.assertEqual(client.response(stream).count, 30_000)
             self.assertEqual(client.rest(), NO_ERROR)
 
+    def test_a_client_that_takes_its_time_makes_room_for_others(self):
+        """Connections that serve requests have all other places."""
+        server, begun, gate = self.server(), [], threading.Event()
+        server.script = lambda exchange: (begun.append(exchange), len(begun) > 1 and gate.wait(),
+                                          exchange.read_body(), exchange.answer(body=b"x" * self.size))
+        self.proxy(server, settings="connections: { total: 4 }\nhttp2: { requests: 1 }\ntimeouts: { write: 5m }\n")
+        with HTTP2Client(self.recast.port, window=1 << 30, receive_buffer=4096) as client:
+            client.send(window_update(0, 1 << 30))
+            client.request()
+            self.recast.log_lines(1)
+            wait_until("the connection ends", lambda: self.has_ended(client))
+            statuses = []
+            others = [threading.Thread(target=lambda: statuses.append(self.send().status)) for _ in range(4)]
+            for other in others:
+                other.start()
+            try:
+                wait_until("all others are served", lambda: len(begun) == 5)
+            finally:
+                gate.set()
+                for other in others:
+                    other.join(DEADLINE)
+            # None has made room by its own time.
+            self.assertEqual(statuses, [200] * 4)
+
     def test_a_client_that_never_ends_its_side_is_let_go(self):
         self.proxy(self.server(), settings="http2: { requests: 1 }\n")
         with HTTP2Client(self.recast.port) as client:

@@ -484,9 +484,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             return
         }
         // A client that has ended its side sends nothing more which the system would answer.
-        if stream.isEnded || isRested { return close() }
+        if stream.isEnded { return close() }
         // Else our side has ended already, or `failed` is to come.
-        if stream.isWritable { linger() }
+        guard stream.isWritable else { return }
+        if isRested { close() } else { linger() }
     }
 
     /// Whether the connection ends for what the client has done: then what waits is to be taken soon.
@@ -503,8 +504,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// Ends our side, and drops what still comes until the client has ended its own. Whoever reads gives windows back: to a socket that is
     /// closed already the system would answer them by a reset, which takes all from the client that it hasn't read (docs/rules.md F16).
     private func linger() {
+        since = worker.loop.now
         takenBefore = stream.bytesTaken
-        _ = pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: takenBefore)
+        _ = pace.expectDrain(since, within: worker.clientTimes.write, taken: takenBefore)
         stream.shutdownWrite()
         arm(.linger, Linger.time)
     }
@@ -559,6 +561,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     var isIdle: Bool { phase == .open && !isServing }
 
     var rest: ConnectionRest {
+        if isLingeringLong { return .idle(since: since) }
         guard phase == .open, !isServing, !stream.holdsOutput else { return .none }
         return session.requests == 0 || session.isReadingHead ? .head(since: since) : .idle(since: since)
     }
@@ -591,9 +594,19 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         for downstream in unfinished { downstream.cutUnfinished() }
     }
 
+    /// Whether all is said, and the client had the time for it that any client has.
+    private var isLingeringLong: Bool {
+        phase == .ending && wait == .linger && !stream.isWritable && unfinished.isEmpty
+            && worker.loop.now &- since >= Linger.time
+    }
+
+    /// Its place is wanted at once.
     func closeIfQuiet() -> Bool {
+        if isLingeringLong {
+            close()
+            return true
+        }
         guard phase == .open, stream.isQuiet else { return false }
-        // Its place is wanted at once.
         session.end()
         write()
         close()
