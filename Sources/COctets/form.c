@@ -318,7 +318,7 @@ AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk 
     uint8_t *const text = start + count;
     const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (may_be_special(of, text, count) && is_special(of, start, count, true, text, value.text_end)) return is_left;
+    if (of->looks_twice && is_special(of, start, count, true, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
@@ -379,9 +379,7 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     copy_name(own, name, name_count);
     const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (may_be_special(of, text, name_count) && is_special(of, own, name_count, parent == walk->in.root, text, value.text_end)) {
-        return is_left;
-    }
+    if (of->looks_twice && is_special(of, own, name_count, parent == walk->in.root, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + (parent < 0 ? 2 : 1) * of->node_cost;
     if (cost > of->bytes_left) return is_left;
 
