@@ -24,15 +24,6 @@ protocol ClientConnection: AnyObject {
     func evictHead() -> Bool
 }
 
-/// How long what a client still sends is read and thrown away, behind an answer that came before its request's end (docs/rules.md F13).
-enum Linger {
-    /// Long enough for the client to read the answer, short enough not to be held.
-    static let time: UInt64 = 2_000_000_000
-    /// Bytes at most. Clients send megabytes before they look for an answer, and a reset would take it from them; the time bounds
-    /// the rest.
-    static let bytes = 16 * 1024 * 1024
-}
-
 /// What a connection does that serves no request, and since when.
 enum ConnectionRest {
     case none

@@ -269,12 +269,14 @@ extension Exchange {
 
     /// All that has come from the upstream for now is in: lets the client have it.
     private func flushCompressed(_ coding: ResponseCoding) {
-        guard coding.flushes, coding.encoder.isPending, machine.response == .streaming else { return }
-        if !bringCompressed(coding) { fail(.upstreamGone) }
+        guard coding.flushes, machine.response == .streaming else { return }
+        if !bringCompressed() { fail(.upstreamGone) }
     }
 
-    /// Sends all that has come, in its coding, as far as the client needs it to read that. Returns false when that failed.
-    func bringCompressed(_ coding: ResponseCoding) -> Bool {
+    /// Sends what the response's coding still keeps, as far as the client needs it to read that. Returns false when that failed.
+    @discardableResult
+    func bringCompressed() -> Bool {
+        guard let coding = responseCoding, coding.encoder.isPending else { return true }
         var output = OutputBuffer()
         swap(&output, &coding.output)
         defer { swap(&output, &coding.output) }

@@ -543,7 +543,7 @@ final class Exchange {
     /// Cuts a response that has begun, in a way that can't be taken for its end (docs/rules.md F14).
     private func cut(_ flag: EndReason) {
         guard let downstream else { return }
-        if let responseCoding, responseCoding.encoder.isPending { _ = bringCompressed(responseCoding) }
+        bringCompressed()
         record.flag = flag
         record.isCut = true
         logEnd()
@@ -554,7 +554,7 @@ final class Exchange {
     /// content has come the response has begun, and what its coding still keeps of it goes out first (docs/rules.md F14).
     func withdrawHead() {
         guard machine.response == .streaming else { return }
-        if let responseCoding, responseCoding.encoder.isPending { _ = bringCompressed(responseCoding) }
+        bringCompressed()
         guard machine.response == .streaming, record.bytesBack == 0, downstream?.withdraw() == true else { return }
         if let responseCoding { recycle(responseCoding.encoder) }
         if tap != nil { tapWithdrawn() }

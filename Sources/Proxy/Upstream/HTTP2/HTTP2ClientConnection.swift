@@ -283,7 +283,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     /// Whether the server may still read content of requests that it has answered: the system here has some of it, or the server's own,
     /// which nothing tells but that it has said something a moment ago.
     private var mayStillRead: Bool {
-        stream.holdsOutput || pool.loop.now &- heardAt < LastRequests.rest || stream.bytesTaken < stream.bytesWritten
+        stream.holdsOutput || pool.loop.now &- heardAt < Linger.time || stream.bytesTaken < stream.bytesWritten
     }
 
     /// The connection has failed, or its server has ended it.

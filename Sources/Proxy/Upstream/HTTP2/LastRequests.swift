@@ -18,10 +18,6 @@ final class LastRequests: StreamHandler {
 
     /// Time between two looks at what the server has taken, which nothing tells.
     private static let look: UInt64 = 1_000_000_000
-    /// Time in which one that reads what its own system has would have given a window back, or taken more.
-    static let rest: UInt64 = 2_000_000_000
-    /// Bytes of the server's that are dropped at most.
-    private static let mostDropped = 16 * 1024 * 1024
 
     /// - Parameter silence: nanoseconds in which the server must take something.
     init(of stream: Stream, loop: EventLoop, within silence: UInt64) {
@@ -43,7 +39,8 @@ final class LastRequests: StreamHandler {
         let (now, taken) = (loop.now, stream.bytesTaken)
         if taken > self.taken { (self.taken, takenAt) = (taken, now) }
         let hasAll = stream.queued == 0 && taken == stream.bytesWritten
-        let isDone = hasAll && now &- max(takenAt, heardAt) >= Self.rest
+        // One that reads what its own system has would have given a window back, or taken more.
+        let isDone = hasAll && now &- max(takenAt, heardAt) >= Linger.time
         if isDone || now &- takenAt >= silence { close() } else { timer.set(after: Self.look) }
     }
 
@@ -55,7 +52,7 @@ final class LastRequests: StreamHandler {
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
         heardAt = loop.now
         dropped += bytes.count
-        if dropped > Self.mostDropped { close() }
+        if dropped > Linger.bytes { close() }
         return bytes.count
     }
 
