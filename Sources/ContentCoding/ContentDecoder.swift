@@ -84,8 +84,10 @@ public final class ContentDecoder {
     private var second: Stage?
     /// What has come out of `first` and waits for `second`.
     private var between = OutputBuffer(highWatermark: ContentDecoder.betweenSize)
-    /// What is wrong with the bytes that arrived, behind what came out of `first`.
-    private var faultBehind: CodingError?
+    /// What is wrong behind what the last call wrote: the next one tells it.
+    private var fault: CodingError?
+    /// What is wrong with the bytes that arrived, behind what came out of `first` and waits for `second`.
+    private var outerFault: CodingError?
     private var limits = CodingLimits()
     /// The codings of the body.
     public private(set) var codings = AppliedCodings()
@@ -109,7 +111,7 @@ public final class ContentDecoder {
 
     /// Whether there may be output without more input: then feed again, nothing if there is nothing.
     public var hasMore: Bool {
-        first?.hasMore == true || second?.hasMore == true || !between.isEmpty || faultBehind != nil
+        first?.hasMore == true || second?.hasMore == true || !between.isEmpty || outerFault != nil || fault != nil
     }
 
     /// Makes it ready for a body with `codings`, of which there is at least one.
@@ -118,7 +120,7 @@ public final class ContentDecoder {
         self.codings = codings
         inputCount = 0
         between.removeAll()
-        faultBehind = nil
+        (fault, outerFault) = (nil, nil)
         if let coding = codings.first { Self.prepare(&first, for: coding) }
         if codings.outer != nil, let coding = codings.inner {
             Self.prepare(&second, for: coding)
@@ -138,16 +140,28 @@ public final class ContentDecoder {
         first?.reset()
         second = nil
         between.removeAll()
-        faultBehind = nil
+        (fault, outerFault) = (nil, nil)
     }
 
     /// Takes bytes of the body and appends what they stand for to `output`, at most 64 KiB. Returns the bytes used: all,
     /// unless the 64 KiB are full.
     ///
-    /// Throws what is wrong with them, and what passes a limit; what came out of the bytes before that is in `output`, so that whoever
-    /// reads it on finds what is wrong there first however the input was cut. Of br the library keeps what came out in the call that fails.
-    /// After an error it must be begun anew.
+    /// Throws what is wrong with them, and what passes a limit, in a call that writes nothing: what came out of the bytes before that is
+    /// returned first, `hasMore` is true, and the next call throws. So whoever reads the output on finds what is wrong there first,
+    /// however the input was cut. Of br the library keeps what came out in the call that fails. After an error it must be begun anew.
     public func feed(_ input: Span<UInt8>, into output: inout OutputBuffer) throws(CodingError) -> Int {
+        if let fault { throw fault }
+        let start = output.count
+        do throws(CodingError) {
+            return try undo(input, into: &output)
+        } catch {
+            guard output.count > start else { throw error }
+            fault = error
+            return input.count
+        }
+    }
+
+    private func undo(_ input: Span<UInt8>, into output: inout OutputBuffer) throws(CodingError) -> Int {
         guard second != nil else {
             return try run(&first, input, into: &output, room: Self.room(for: input.count), input: true)
         }
@@ -162,17 +176,16 @@ public final class ContentDecoder {
                 guard room > 0 else { return used }
                 let taken = try run(&second, waiting.span, into: &output, room: room, input: false)
                 waiting.drop(taken)
-            } else if let fault = faultBehind {
-                faultBehind = nil
-                throw fault
+            } else if let outerFault {
+                throw outerFault
             } else if used < input.count || first?.hasMore == true {
                 do throws(CodingError) {
                     used += try run(
                         &first, input.extracting(used..<input.count), into: &waiting, room: Self.betweenSize,
                         input: true)
                 } catch {
-                    // What came out goes on before.
-                    faultBehind = error
+                    // What came out goes through the second before.
+                    outerFault = error
                     used = input.count
                 }
             } else {
@@ -197,7 +210,6 @@ public final class ContentDecoder {
         _ stage: inout Stage?, _ bytes: Span<UInt8>, into output: inout OutputBuffer, room: Int, input: Bool
     ) throws(CodingError) -> Int {
         guard let engine = stage?.engine, var count = stage?.count else { return bytes.count }
-        // One byte beyond the limit tells that it is passed.
         // One byte more than may come shows that there are more.
         let left = limits.decompressed - count
         let room = left < room ? left + 1 : room
@@ -208,7 +220,10 @@ public final class ContentDecoder {
         count += written
         stage?.count = count
         stage?.hasMore = written == room
-        guard count <= limits.decompressed else { throw .decompressed(limits.decompressed) }
+        guard count <= limits.decompressed else {
+            output.remove(output.count - (count - limits.decompressed)..<output.count)
+            throw .decompressed(limits.decompressed)
+        }
         if let next = stage?.nextCheck, count >= next {
             stage?.nextCheck = count + CodingLimits.floor
             // The end of a coded body, its sum for instance, makes no output: until that has come, 64 KiB are let pass.

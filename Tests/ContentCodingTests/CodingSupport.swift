@@ -47,7 +47,7 @@ func decoded(
         }
         try decoder.finish()
     } catch {
-        result.bytes += output.span.copied()
+        precondition(output.isEmpty, "a call that throws wrote \(output.count) bytes")
         result.error = error
     }
     return result

@@ -125,6 +125,15 @@ import Testing
                 let found = decoded(bytes, pair(.gzip, outer), every: size)
                 #expect(found == Decoded(bytes: body, error: .malformed(outer, .damaged)), "\(outer) \(size)")
             }
+            // Where the inner one is damaged, too, that is found first.
+            var inner = encoded(body, .gzip)
+            inner[inner.count - 5] ^= 1
+            var both = encoded(inner, outer)
+            both[both.count - (outer == .gzip ? 5 : 1)] ^= 1
+            for size in [1, both.count - 1, Int.max] {
+                let found = decoded(both, pair(.gzip, outer), every: size)
+                #expect(found == Decoded(bytes: body, error: .malformed(.gzip, .damaged)), "\(outer) \(size)")
+            }
         }
     }
 

@@ -88,9 +88,6 @@ package struct RequestTranscoder: ~Copyable {
     /// Bytes that each byte of the body may become, from some output on.
     private var growthLimit = 1
     private var hasCodingFault = false
-    /// What is wrong with the body's coding behind what was decoded of it, and is converted first: that it can't be would be found before
-    /// where it came in an earlier read.
-    private var faultBehind: CodingError?
 
     package init() {}
 
@@ -222,7 +219,6 @@ package struct RequestTranscoder: ~Copyable {
                 step.outcome = try full(conversion)
                 return step
             }
-            if let faultBehind { throw codingRefusal(faultBehind) }
             guard step.consumed < input.count || decoder.hasMore else { return step }
             guard decodedLeft > 0 else {
                 step.outcome = .tick
@@ -231,8 +227,7 @@ package struct RequestTranscoder: ~Copyable {
             do throws(CodingError) {
                 step.consumed += try decoder.feed(input.extracting(step.consumed..<input.count), into: &decoded)
             } catch {
-                faultBehind = error
-                step.consumed = input.count
+                throw codingRefusal(error)
             }
         }
     }
@@ -532,7 +527,6 @@ package struct RequestTranscoder: ~Copyable {
         padding = nil
         takenCount = 0
         hasCodingFault = false
-        faultBehind = nil
     }
 }
 

@@ -40,9 +40,6 @@ package final class ResponseTranscoder {
     private var codedLimit = 0
     /// Whether the last error was the decoder's.
     package private(set) var hasCodingError = false
-    /// What is wrong behind what was decoded, which is converted first: what is wrong with that would be found before where it came in an
-    /// earlier read.
-    private var faultBehind: CodingError?
     /// What became of the fields; nil before the end.
     package private(set) var accounting: Accounting?
 
@@ -145,16 +142,12 @@ package final class ResponseTranscoder {
                 swap(&piece, &decoded)
                 guard decoded.isEmpty else { return at }
             }
-            if let error = faultBehind {
-                hasCodingError = true
-                throw ConversionError(error)
-            }
             guard decodedLeft > 0, at < body.count || decoder.hasMore else { return at }
             do throws(CodingError) {
                 at += try decoder.feed(body.extracting(at..<body.count), into: &decoded)
             } catch {
-                faultBehind = error
-                at = body.count
+                hasCodingError = true
+                throw ConversionError(error)
             }
             decodedLeft -= decoded.count
         }
@@ -249,7 +242,6 @@ package final class ResponseTranscoder {
         coding = nil
         codedCount = 0
         hasCodingError = false
-        faultBehind = nil
         decoded.removeAll()
         decoded.shrink(to: WorkBounds.keptCapacity)
         input.removeAll()
