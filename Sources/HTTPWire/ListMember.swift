@@ -1,13 +1,14 @@
 internal import Octets
 
 /// One member of a comma-separated field value (RFC 9110 §5.6.1), without the white space around it.
-internal struct ListMember {
-    var range: Range<Int>
+package struct ListMember {
+    package var range: Range<Int>
     /// Where the next member starts; beyond the count when this was the last one.
-    var next: Int
+    package var next: Int
 
-    /// The member that starts at `start`. Commas in quoted strings aren't known here: no list that framing reads has them.
-    static func at(_ start: Int, in value: Span<UInt8>) -> ListMember {
+    /// The member that starts at `start`; it is empty where the list has an empty one. Commas in quoted strings and comments aren't known
+    /// here: no list that is read by this has them, but Via, whose comments name no proxy.
+    package static func at(_ start: Int, in value: Span<UInt8>) -> ListMember {
         let comma = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
         return ListMember(range: value.rangeWithoutBlanks(in: start..<comma), next: comma + 1)
     }
@@ -24,7 +25,7 @@ internal struct ListMember {
     }
 
     /// Whether the bytes are one token.
-    static func isToken(_ bytes: Span<UInt8>) -> Bool {
+    package static func isToken(_ bytes: Span<UInt8>) -> Bool {
         bytes.count > 0 && Scan.endOfToken(in: bytes, from: 0) == bytes.count
     }
 }

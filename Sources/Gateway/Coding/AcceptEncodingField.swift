@@ -45,9 +45,9 @@ package enum AcceptEncodingField {
             let value = head.value(line)
             var start = 0
             while start < value.count {
-                let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
-                let member = value.extracting(start..<end)
-                start = end + 1
+                let place = ListMember.at(start, in: value)
+                let member = value.extracting(place.range)
+                start = place.next
                 let name = MediaRange.essence(member)
                 if name.isEqual(to: "*") {
                     if coding != nil { star = star ?? weight(member) }

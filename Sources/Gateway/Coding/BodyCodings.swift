@@ -17,9 +17,9 @@ extension MessageHead {
             let value = value(line)
             var start = 0
             while start < value.count {
-                let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
-                let name = value.extracting(start..<end).withoutBlanks
-                start = end + 1
+                let member = ListMember.at(start, in: value)
+                let name = value.extracting(member.range)
+                start = member.next
                 if name.isEmpty || name.isEqualIgnoringCase(to: "identity") { continue }
                 guard let coding = Coding(name: name), allowed.contains(coding), codings.append(coding) else {
                     return nil

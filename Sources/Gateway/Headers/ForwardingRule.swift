@@ -48,9 +48,9 @@ extension MessageHead {
             let value = value(line)
             var start = 0
             while start < value.count {
-                let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
-                if Self.receivedBy(value.extracting(start..<end)).isEqualIgnoringCase(to: pseudonym) { count += 1 }
-                start = end + 1
+                let member = ListMember.at(start, in: value)
+                if Self.receivedBy(value.extracting(member.range)).isEqualIgnoringCase(to: pseudonym) { count += 1 }
+                start = member.next
             }
         }
         return count
@@ -61,7 +61,6 @@ extension MessageHead {
     private static func receivedBy(_ member: Span<UInt8>) -> Span<UInt8> {
         func isSpace(_ index: Int) -> Bool { member[index] == ASCII.space || member[index] == ASCII.tab }
         var start = 0
-        while start < member.count, isSpace(start) { start += 1 }
         while start < member.count, !isSpace(start) { start += 1 }
         while start < member.count, isSpace(start) { start += 1 }
         var end = start

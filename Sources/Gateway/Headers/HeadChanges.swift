@@ -62,9 +62,9 @@ extension MessageHead {
             let value = value(line)
             var start = 0
             while start <= value.count {
-                let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
-                if isWanted(MediaRange.essence(value.extracting(start..<end))) { return true }
-                start = end + 1
+                let member = ListMember.at(start, in: value)
+                if isWanted(MediaRange.essence(value.extracting(member.range))) { return true }
+                start = member.next
             }
         }
         return false

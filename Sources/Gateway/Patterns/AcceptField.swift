@@ -43,7 +43,7 @@ enum AcceptField {
         if let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: essence) {
             let main = essence.extracting(0..<slash)
             let sub = essence.extracting(slash + 1..<essence.count)
-            guard isToken(main), isToken(sub) else { return nil }
+            guard ListMember.isToken(main), ListMember.isToken(sub) else { return nil }
             let isAnySub = sub.isEqual(to: "*")
             if main.isEqual(to: "*") {
                 guard isAnySub else { return nil }
@@ -90,11 +90,6 @@ enum AcceptField {
             return digits > 0 && points <= 1 ? !isZero : nil
         }
         return true
-    }
-
-    private static func isToken(_ bytes: Span<UInt8>) -> Bool {
-        for index in bytes.indices where !ASCII.isToken(bytes[index]) { return false }
-        return !bytes.isEmpty
     }
 
     private static func endOfMember(in value: Span<UInt8>, from start: Int) -> Int {
