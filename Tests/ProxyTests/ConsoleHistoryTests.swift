@@ -1,3 +1,4 @@
+import ContentCoding
 import HTTPWire
 import Octets
 import Testing
@@ -40,6 +41,27 @@ import Testing
                 #expect(message.count == at)
                 #expect(message.body.span.copied() == Array(body.prefix(min(limit, at))))
             }
+        }
+    }
+
+    @Test(
+        "a coded body is shown up to a limit, and is whole where its coding ends within it", arguments: [99, 100, 101])
+    func codings(limit: Int) {
+        let body = [UInt8](repeating: 0x61, count: 100)
+        let encoder = ContentEncoder(.gzip, level: CodingLevel(nil))
+        var coded = OutputBuffer()
+        #expect(encoder.encode(body.span, into: &coded) && encoder.finish(into: &coded))
+        let bytes = coded.span.copied()
+        // Whole, without the last byte of the sum, and with a wrong one.
+        for (bytes, isFine) in [
+            (bytes, true), (Array(bytes.dropLast()), false), (bytes.dropLast(5) + [bytes[bytes.count - 5] ^ 1], false),
+        ] {
+            var message = KeptMessage()
+            message.keep(head: Array("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n".utf8).span)
+            message.keep(bytes.span, limit: 1000)
+            let shown = KeptCopy(message).decoded(limit: limit)
+            #expect(shown?.bytes == Array(body.prefix(limit)))
+            #expect(shown?.isWhole == (isFine && limit >= body.count))
         }
     }
 

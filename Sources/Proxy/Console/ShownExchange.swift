@@ -311,15 +311,15 @@ struct KeptCopy: Sendable {
         var output = OutputBuffer()
         var at = 0
         do throws(CodingError) {
-            while output.count < limit, at < body.count || decoder.hasMore {
+            while output.count <= limit, at < body.count || decoder.hasMore {
                 at += try decoder.feed(body.span.extracting(at..<body.count), into: &output)
             }
-            if isWhole, output.count < limit { try decoder.finish() }
+            if isWhole, output.count <= limit { try decoder.finish() }
         } catch {
-            return output.isEmpty ? nil : (output.span.copied(), false)
+            return output.isEmpty ? nil : (Array(output.span.copied().prefix(limit)), false)
         }
         let bytes = output.span.copied()
-        return bytes.count > limit ? (Array(bytes[..<limit]), false) : (bytes, isWhole && at == body.count)
+        return bytes.count > limit ? (Array(bytes[..<limit]), false) : (bytes, isWhole)
     }
 }
 
