@@ -6,6 +6,8 @@ public enum ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
     case timedOut
     /// No socket listens there.
     case refused
+    /// This host has no address from which that one can be reached: one of IPv6 where it has none, for instance.
+    case noSource
     /// Any other error of the system: no route, no descriptors, no such socket file, ….
     case system(Int32)
 
@@ -21,6 +23,7 @@ public enum ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .timedOut: "connecting took too long"
         case .refused: "connection refused"
+        case .noSource: "this host has no address from which it could be reached"
         case .system(let number): systemErrorText(number)
         }
     }

@@ -70,10 +70,11 @@ public final class Connecting {
     private func attempt() {
         // SAFETY: the pointer is used only during the call.
         if unsafe address.withSystemAddress({ unsafe connect(descriptor, $0, $1) }) == 0 {
-            return finishLater(.success(descriptor))
+            return finishLater(outcome)
         }
         switch errno {
         case EINPROGRESS, EINTR: waitForWritable()
+        case EADDRNOTAVAIL: finishLater(.failure(hasSource ? .system(EADDRNOTAVAIL) : .noSource))
         case EAGAIN where address.isUnix:
             let now = loop.now
             guard now < deadline else { return finishLater(.failure(.timedOut)) }
@@ -99,7 +100,30 @@ public final class Connecting {
         var size = socklen_t(MemoryLayout<Int32>.size)
         // SAFETY: the option is an Int32, written during the call.
         _ = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
-        finish(error == 0 ? .success(descriptor) : .failure(ConnectError(errno: error)))
+        finish(error == 0 ? outcome : .failure(ConnectError(errno: error)))
+    }
+
+    /// What the socket, which is connected, is worth. Where nobody listens on a port of this host that the system also gives to those who
+    /// connect, it may be connected to itself (RFC 9293 §3.5): what is written would come back as the answer, and the port be taken
+    /// from the server that is to listen there.
+    private var outcome: Result<Int32, ConnectError> {
+        guard !address.isUnix, let own = SocketAddress(boundBy: descriptor), own.port == address.port,
+            own == SocketAddress(peerOf: descriptor)
+        else { return .success(descriptor) }
+        // The reset frees the port at once.
+        Stream.setReset(descriptor)
+        return .failure(.refused)
+    }
+
+    /// Whether this host has an address from which that can be reached: the system says of a port that it hasn't got what it says of an
+    /// address, and datagrams have other ports.
+    private var hasSource: Bool {
+        let probe = socket(
+            address.systemFamily, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard probe >= 0 else { return true }
+        defer { _ = close(probe) }
+        // SAFETY: the pointer is used only during the call, which sends nothing.
+        return unsafe address.withSystemAddress { unsafe connect(probe, $0, $1) } == 0 || errno != EADDRNOTAVAIL
     }
 
     private func timerFired() {

@@ -291,12 +291,21 @@ extension SocketAddress {
     }
 
     /// The address that `socket` is bound to.
-    init?(boundBy socket: Int32) {
+    // SAFETY: see the initializer.
+    init?(boundBy socket: Int32) { unsafe self.init(of: socket, by: getsockname) }
+
+    /// The address that `socket` is connected to.
+    // SAFETY: the same.
+    init?(peerOf socket: Int32) { unsafe self.init(of: socket, by: getpeername) }
+
+    private init?(
+        of socket: Int32, by ask: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32
+    ) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         // SAFETY: the system writes at most `length` bytes into the storage.
         let outcome = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
-            unsafe getsockname(socket, UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self), &length)
+            unsafe ask(socket, UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self), &length)
         }
         guard outcome == 0 else { return nil }
         self.init(storage, length: length)

@@ -522,11 +522,16 @@ public final class Stream {
     /// Closes with a reset, so that the peer can't take what it got for complete.
     public func abort() {
         guard !isClosed else { return }
+        Self.setReset(descriptor)
+        tearDown()
+    }
+
+    /// Lets a reset end the connection when `descriptor` is closed.
+    internal static func setReset(_ descriptor: Int32) {
         var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
         // SAFETY: the option is a struct linger, read during the call.
         _ = unsafe setsockopt(
             descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
-        tearDown()
     }
 
     internal func fail(_ error: Int32) {

@@ -1,11 +1,13 @@
 """Rows 14 to 16, 34 to 36 and 38: upstreams that can't be reached, and what the network to them does."""
 
+import contextlib
 import json
 import signal
+import socket
 import subprocess
 import sys
 
-from harness import DEADLINE, free_port
+from harness import DEADLINE, Client, free_port
 from rig import ROUTES, check, equal, problem, row, wait_until
 
 
@@ -80,6 +82,44 @@ def refused(fault):
     problem(stack.send(), 502, "upstream_unreachable")
     equal(stack.new_lines(1), [(502, "UF")])
     stack.fds = None
+
+
+@contextlib.contextmanager
+def system_setting(name, value):
+    """Another value of the kernel's for this network."""
+    with open(f"/proc/sys/net/{name}") as file:
+        old = file.read()
+    try:
+        with open(f"/proc/sys/net/{name}", "w") as file:
+            file.write(value)
+        yield
+    finally:
+        with open(f"/proc/sys/net/{name}", "w") as file:
+            file.write(old)
+
+
+@row(14.3, "nobody listens on a port that the system gives to connections, too: 502, and the port stays free", modes=("plain",), needs=("own network",))
+def own_port(fault):
+    stack = fault.stack(
+        upstreams={"app": f"{{ address: '127.0.0.1:{fault.upstream.port}', idle: 400ms }}", "gone": "127.0.0.1:61002"},
+        routes="  - { name: gone, match: /gone, upstream: gone }\n" + ROUTES)
+    with system_setting("ipv4/ip_local_port_range", "61000 61007"), Client(stack.path) as client:
+        for _ in range(60):
+            client.request("GET", "/gone")
+            problem(client.response(), 502, "upstream_unreachable")
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 61002))
+
+
+@row(14.6, "an address of IPv6 where this host has none: left out, no port is said to be lacking", modes=("plain",), needs=("own network",))
+def no_source(fault):
+    with system_setting("ipv6/conf/all/disable_ipv6", "1"):
+        port = fault.upstream.port
+        stack = fault.stack(upstreams={"app": f"{{ address: ['127.0.0.1:{port}', '[::1]:{port}'], idle: 400ms }}"})
+        for _ in range(20):
+            equal(stack.send("GET", "/plain", None, None).status, 200)
+        equal(stack.total("recast_upstream_connect_failures_total", 'reason="local_port"'), 0, "ports lacking")
+        equal(stack.total("recast_upstream_endpoint_healthy"), 1, "fit addresses")
 
 
 @row(15, "SYNs are dropped: 504 when the time to connect is over, other routes go on", modes=("plain",), needs=("nft", "own network"))

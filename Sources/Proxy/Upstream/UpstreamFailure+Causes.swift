@@ -9,7 +9,7 @@ extension UpstreamFailure {
         case .timedOut: self = .timedOut
         case .system(EMFILE), .system(ENFILE), .system(ENOBUFS), .system(ENOMEM): self = .noResources("\(error)")
         case .system(EADDRNOTAVAIL): self = .noLocalPort
-        case .refused, .system: self = .unreachable("\(error)")
+        case .refused, .noSource, .system: self = .unreachable("\(error)")
         }
     }
 
