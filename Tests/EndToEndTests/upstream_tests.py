@@ -216,6 +216,15 @@ class AddressTests(RecastTestCase):
         self.addCleanup(returned.end)
         self.wait_for("it gets requests", lambda: self.get(proxy).status == 200 and returned.seen)
 
+    def test_a_request_that_comes_from_a_dead_address_takes_an_idle_connection(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        proxy = self.recast(
+            f"{{ address: [127.0.0.1:{self.dead_port()}, 127.0.0.1:{upstream.port}], idle: 60s,"
+            " health: { passive: { failures: 0 } } }")
+        self.assertEqual([self.get(proxy).status for _ in range(8)], [200] * 8)
+        self.assertEqual(upstream.connection_count, 1)
+
     def test_F20_a_retry_whose_other_address_is_dead_goes_back(self):
         """The address that failed first is better than none."""
         server = Upstream()

@@ -110,9 +110,15 @@ final class UpstreamWait: TickTask {
         failures += 1
         tried.append(endpoint)
         unreachable.append(endpoint)
-        if failures < Self.addressLimit, failure.mayBeAnotherAddress,
-            let next = pool.choose(excluding: tried) ?? pool.choose(excluding: unreachable), pool.mayConnect(to: next)
-        {
+        guard failures < Self.addressLimit, failure.mayBeAnotherAddress,
+            let next = pool.choose(excluding: tried) ?? pool.choose(excluding: unreachable)
+        else { return fail(failure) }
+        // As for a request that comes to that address at first: else each that has tried another one before would leave one more
+        // connection behind.
+        if !mustBeFresh, let connection = pool.idleConnection(of: next) {
+            pool.noteSending(to: next)
+            take(connection)
+        } else if pool.mayConnect(to: next) {
             connect(to: next)
         } else {
             fail(failure)
