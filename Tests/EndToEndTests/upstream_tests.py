@@ -1,6 +1,7 @@
 """Several addresses, names that change, limits, and which requests are sent twice (docs/upstreams.md)."""
 
 import collections
+import http.client
 import os
 import resource
 import socket
@@ -531,6 +532,37 @@ class CheckTests(RecastTestCase):
         reload(proxy)
         self.wait_for("it is back", lambda: self.get(proxy).body == b"bad")
         self.assertEqual(ejections(), 1)
+
+    def test_a_check_for_which_there_is_no_descriptor_says_nothing_of_the_server(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        port, line = admin_port()
+        proxy = self.recast(
+            f"{{ address: 127.0.0.1:{upstream.port}, idle: 60s,"
+            " health: { active: { path: /healthz, interval: 50ms, fall: 2, rise: 1 } } }", settings=line)
+        pid = proxy.process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        admin = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+        self.addCleanup(admin.close)
+
+        def shortages():
+            admin.request("GET", "/metrics")
+            line = next(line for line in admin.getresponse().read().decode().splitlines() if 'reason="resources"' in line)
+            # A check may have the lowest number just now.
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest_free(pid), before[1]))
+            return int(line.split()[-1])
+
+        with Client(proxy.port) as client:
+            client.request("GET", "/")
+            self.assertEqual(client.response().status, 200)
+            shortages()
+            self.wait_for("checks have had none", lambda: shortages() > 6)
+            client.request("GET", "/")
+            self.assertEqual(client.response().status, 200)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+            client.request("GET", "/")
+            self.assertEqual(client.response().status, 200)
+        self.assertNotIn("fails its checks", proxy.error_text())
 
 
 if __name__ == "__main__":

@@ -83,7 +83,10 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
             let connection: ReadyConnection
             switch result {
             case .success(let made): connection = made
-            case .failure(let error): return fail(error.reason.description)
+            case .failure(let error):
+                // That this process lacks a socket or a port says nothing of the server.
+                guard error.failure.isOfAddress else { return end() }
+                return fail(error.reason.description)
             }
             if let shared = connection.shared { return ask(over: shared) }
             let stream = connection.makeStream(loop: pool.loop)
@@ -129,6 +132,12 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
         } else {
             contrary = 0
         }
+        end()
+    }
+
+    /// The check is over, whatever came of it: the next one follows.
+    private func end() {
+        letGo()
         let spent = pool.loop.now - startedAt
         let interval = settings.interval.nanoseconds
         timer.set(after: interval > spent ? interval - spent : 1)
