@@ -104,12 +104,10 @@ int recast_tls_read(recast_tls *session, uint8_t *bytes, size_t room, size_t *co
     return outcome;
 }
 
-bool recast_tls_write(recast_tls *session, const uint8_t *bytes, size_t count) {
+int recast_tls_write(recast_tls *session, const uint8_t *bytes, size_t count) {
     size_t written = 0;
     int returned = SSL_write_ex(session->ssl, bytes, count, &written);
-    if (returned == 1) return true;
-    outcome_of(session, returned);
-    return false;
+    return returned == 1 ? RECAST_TLS_DONE : outcome_of(session, returned);
 }
 
 /* Whether SSL_free_buffers may be called on a session of which half a record has come: before these versions it freed memory

@@ -62,7 +62,10 @@ extension Stream {
             guard !isClosed else { return }
         }
         switch outcome {
-        case .goesOn: break
+        case .goesOn:
+            guard tls.isEstablished, !tls.mayWrite else { return }
+            tls.tryWriting()
+            sendEarly(tls)
         case .ended: seal()
         case .failed:
             // What the handler has just left is lost with the connection; what it hasn't been given since it resumed is not.
@@ -123,21 +126,18 @@ extension Stream {
     // MARK: Writing
 
     internal func writeSecured(_ tls: TLSSession, _ bytes: Span<UInt8>) {
-        guard tls.isEstablished else {
-            tls.early.append(bytes)
-            return noteQueued()
-        }
         guard tls.write(bytes) else { return breakWriting(EPROTO) }
+        sendWritten(tls)
+    }
+
+    /// What was written is on the wire, or waits until that is possible.
+    private func sendWritten(_ tls: TLSSession) {
         flushWire(tls)
+        if !tls.mayWrite { noteQueued() }
     }
 
     /// Two pieces, as one record where they fit one.
     internal func writeSecured(_ tls: TLSSession, _ first: Span<UInt8>, _ second: Span<UInt8>) {
-        guard tls.isEstablished else {
-            tls.early.append(first)
-            tls.early.append(second)
-            return noteQueued()
-        }
         let wire = tls.wire
         var isWritten = true
         if first.count < TLSWire.recordSize {
@@ -155,7 +155,7 @@ extension Stream {
             isWritten = tls.write(first) && tls.write(second)
         }
         guard isWritten else { return breakWriting(EPROTO) }
-        flushWire(tls)
+        sendWritten(tls)
     }
 
     /// Sends the records on the wire, behind what is queued.

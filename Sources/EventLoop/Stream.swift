@@ -421,11 +421,12 @@ public final class Stream {
     /// The queue got shorter: sends the FIN that waited, and tells.
     internal func noteDrained() {
         var tells = false
-        if state.contains(.aboveHigh), queue.count <= Self.lowWatermark {
+        let queued = queued
+        if state.contains(.aboveHigh), queued <= Self.lowWatermark {
             state.remove(.aboveHigh)
             tells = true
         }
-        if queue.isEmpty {
+        if queued == 0 {
             if state.contains(.writeShut) { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
             if state.contains(.wantsEmpty) {
                 state.remove(.wantsEmpty)
@@ -444,7 +445,7 @@ public final class Stream {
         }
         flush()
         state.insert(.writeShut)
-        if let tls, !tls.isEstablished, !tls.isRefused { return }
+        if let tls, !tls.mayWrite, !tls.isRefused { return }
         if queue.isEmpty { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
     }
 

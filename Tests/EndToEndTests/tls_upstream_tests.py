@@ -1,6 +1,8 @@
 """TLS with upstreams: which of them are believed, and where what they send ends."""
 
+import ctypes
 import re
+import socket
 import socketserver
 import ssl
 import threading
@@ -8,7 +10,7 @@ import time
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, FORM, Closed, ProxyTestCase, free_port, select_nothing
+from harness import DEADLINE, FORM, Client, Closed, ProxyTestCase, Recast, free_port, select_nothing
 from tls_support import TLSUpstream, certificates, pair, path, pin
 
 
@@ -208,6 +210,107 @@ class UpstreamsTests(ProxyTestCase):
             if answer.status == 502:
                 raise Closed
             self.fail("it looks complete")
+
+
+class PiecedTicketServer:
+    """Serves one request over TLS 1.3. Of its tickets, each of which takes two records, it sends the first record, and the rest when it
+    has heard nothing for a while: then a client that wants to write can't, as OpenSSL writes nothing in the middle of a message."""
+
+    SET_MAX_SEND_FRAGMENT = 52  # SSL_CTRL_SET_MAX_SEND_FRAGMENT of openssl/ssl.h, which Python has no name for
+
+    def __init__(self):
+        # The tickets have the client's certificate.
+        self.context = certificates().server_context(client_ca="ca")
+        library = ctypes.CDLL(ssl._ssl.__file__)
+        library.SSL_CTX_ctrl.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_long, ctypes.c_void_p)
+        library.SSL_CTX_ctrl.restype = ctypes.c_long
+        pointer = ctypes.c_void_p.from_address(id(self.context) + object.__basicsize__).value
+        assert library.SSL_CTX_ctrl(pointer, self.SET_MAX_SEND_FRAGMENT, 512, None) == 1
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.changed = threading.Condition()
+        self.got, self.was_silent, self.is_over = 0, False, False
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def stop(self):
+        self.listener.close()
+
+    def _note(self, **values):
+        with self.changed:
+            self.__dict__.update(values)
+            self.changed.notify_all()
+
+    def _serve(self):
+        connection, _ = self.listener.accept()
+        with connection:
+            try:
+                self._speak(connection)
+            except OSError:
+                pass
+            self._note(is_over=True)
+
+    def _speak(self, connection):
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        secured = self.context.wrap_bio(incoming, outgoing, server_side=True)
+        connection.settimeout(DEADLINE)
+        while True:
+            try:
+                secured.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                connection.sendall(outgoing.read())
+                incoming.write(connection.recv(65536))
+        tickets = outgoing.read()
+        first = 5 + int.from_bytes(tickets[3:5], "big")
+        connection.sendall(tickets[:first])
+        connection.settimeout(0.3)
+        request = b""
+        while True:
+            try:
+                while piece := secured.read(65536):
+                    request += piece
+            except ssl.SSLWantReadError:
+                self._note(got=len(request))
+            if b"END" in request:
+                break
+            try:
+                piece = connection.recv(65536)
+                if not piece:
+                    return
+                incoming.write(piece)
+            except TimeoutError:
+                self._note(was_silent=True)
+                connection.settimeout(DEADLINE)
+                connection.sendall(tickets[first:])
+        secured.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        connection.sendall(outgoing.read())
+        connection.recv(65536)
+
+    def wait(self, condition):
+        with self.changed:
+            assert self.changed.wait_for(lambda: condition() or self.is_over, DEADLINE), "nothing came of it"
+
+
+class PiecedTicketTests(unittest.TestCase):
+    def test_what_is_written_between_two_records_of_a_ticket_waits_for_the_second(self):
+        server = PiecedTicketServer()
+        self.addCleanup(server.stop)
+        proxy = Recast(
+            "  - { name: all, match: /*, upstream: app }\n",
+            {"app": f"{{ address: 127.0.0.1:{server.port}, tls: {{ ca: {path('ca.pem')}, name: a.example, {pair('client')} }} }}"})
+        self.addCleanup(proxy.remove)
+        self.addCleanup(lambda: self.assertEqual(proxy.stop(), 0))
+        with Client(proxy.port) as client:
+            client.send(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            server.wait(lambda: server.got > 0)
+            # Each is on its way when the next one is written, until one has to wait.
+            while not server.was_silent and not server.is_over:
+                before = server.got
+                client.send(b"4\r\nmore\r\n")
+                server.wait(lambda: server.got > before or server.was_silent)  # noqa: B023
+            client.send(b"3\r\nEND\r\n0\r\n\r\n")
+            response = client.response()
+        self.assertEqual((response.status, response.body), (200, b"ok"))
 
 
 if __name__ == "__main__":

@@ -143,7 +143,8 @@ int recast_tls_handshake(recast_tls *session);
 /* Decrypts all of the wire's input into `bytes`, which must have room for it and 17 KiB more; `count` becomes the number
    of bytes that came out, whatever is returned. */
 int recast_tls_read(recast_tls *session, uint8_t *bytes, size_t room, size_t *count);
-bool recast_tls_write(recast_tls *session, const uint8_t *bytes, size_t count);
+/* All of the bytes, or none where it waits: a message of the handshake protocol that follows the handshake has come in part. */
+int recast_tls_write(recast_tls *session, const uint8_t *bytes, size_t count);
 /* Gives back the buffers for records, 33 KiB, until the next record; not while a part of one is there. */
 void recast_tls_release(recast_tls *session);
 /* Writes close_notify. */

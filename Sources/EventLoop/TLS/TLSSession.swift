@@ -45,10 +45,12 @@ final class TLSSession {
     private var pointer: OpaquePointer?
     /// Whether the handshake is over and what came of it was approved.
     private(set) var isEstablished = false
+    /// Whether records can be written: the handshake is over, and OpenSSL doesn't wait for the rest of a message behind it.
+    private(set) var mayWrite = false
     private(set) var error: TLSError?
     /// Whether the handshake has failed on this side: what the peer still sends is nobody's.
     private(set) var isRefused = false
-    /// What was written before the handshake was over.
+    /// What was written while it couldn't be.
     var early = OutputBuffer()
     /// The first bytes, where they came one by one; nearly always none.
     private var firstBytes: [UInt8] = []
@@ -185,6 +187,7 @@ final class TLSSession {
                 return .failed
             }
             isEstablished = true
+            mayWrite = true
             return .goesOn
         case RECAST_TLS_WAITS: return .goesOn
         case RECAST_TLS_ENDED:
@@ -235,21 +238,35 @@ final class TLSSession {
 
     // MARK: Writing
 
-    /// Writes the records of `bytes` to the wire. False when that failed.
+    /// Writes the records of `bytes` to the wire, or keeps them in `early` where that can't be done yet. False when it failed.
     func write(_ bytes: Span<UInt8>) -> Bool {
+        guard mayWrite else {
+            early.append(bytes)
+            return true
+        }
         guard let pointer = unsafe pointer else { return false }
         wire.memory.use(self)
         // SAFETY: the pointer is used only during the call.
-        let isWritten = unsafe bytes.withUnsafeBufferPointer { buffer in
+        let outcome = unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe recast_tls_write(pointer, buffer.baseAddress, buffer.count)
         }
-        if !isWritten {
+        switch Int(outcome) {
+        case RECAST_TLS_DONE: return true
+        case RECAST_TLS_WAITS:
+            // A ticket or a KeyUpdate may come in several records (RFC 8446 §5.1), and between two of them OpenSSL writes nothing.
+            mayWrite = false
+            early.append(bytes)
+            return true
+        default:
             noteFault()
             // What it has left there would go out with the records of the connection that writes next.
             wire.clearOutput()
+            return false
         }
-        return isWritten
     }
+
+    /// Something came: what waits is to be tried again.
+    func tryWriting() { mayWrite = isEstablished }
 
     /// Writes close_notify to the wire.
     func shut() {
