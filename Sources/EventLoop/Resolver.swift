@@ -1,7 +1,8 @@
 internal import CCares
 
 /// Resolves host names with c-ares on a loop: `/etc/hosts` first, then the name servers of `/etc/resolv.conf`, with its
-/// search domains, over UDP and, where an answer is cut, over TCP. Nothing is cached: answers come with their TTL.
+/// search domains, over UDP and, where an answer is cut, over TCP. Nothing is cached: answers come with their TTL. A server that is
+/// silent about one family (old ones, and firewalls, let questions for AAAA go unanswered) doesn't take the other's addresses away.
 ///
 /// The files are read when the resolver is made (`/etc/hosts` at each look-up).
 @safe
@@ -79,11 +80,15 @@ public final class Resolver {
         } else if host.isEmpty || host.utf8.contains(0) {
             resolution.finishLater(.failure(.badName), ttl: 0)
         } else {
-            resolution.setDeadline(after: nanoseconds)
-            sockets.ask(Self.withoutDotOfLocal(host), for: resolution)
+            let name = Self.withoutDotOfLocal(host)
+            resolution.begin(name, within: nanoseconds)
+            sockets.ask(name, for: resolution)
         }
         return resolution
     }
+
+    /// Asks for the addresses of each family by itself, beside the question for both.
+    internal func askApart(_ name: String, for resolution: Resolution) { sockets.askApart(name, for: resolution) }
 
     /// The names of this machine are absolute with and without a dot at their end (RFC 6761 §6.3), and in `/etc/hosts` they have none.
     private static func withoutDotOfLocal(_ host: String) -> String {

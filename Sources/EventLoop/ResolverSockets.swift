@@ -35,19 +35,37 @@ final class ResolverSockets {
 
     /// Asks for the addresses of `host`, both families.
     func ask(_ host: String, for resolution: Resolution) {
-        var hints = ares_addrinfo_hints()
-        hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         resolution.isBeingAsked = true
         defer { resolution.isBeingAsked = false }
-        // SAFETY: c-ares calls back exactly once, whatever happens; that call takes over the reference. The name is copied.
-        unsafe ares_getaddrinfo(
-            channel, host, nil, &hints,
-            { context, status, _, result in
+        // SAFETY: see below.
+        unsafe ask(host, AF_UNSPEC, for: resolution) { context, status, _, result in
+            let resolution = unsafe Unmanaged<Resolution>.fromOpaque(context!).takeRetainedValue()
+            unsafe resolution.answered(status, result)
+            unsafe ares_freeaddrinfo(result)
+        }
+    }
+
+    /// Asks for the addresses of each family by itself.
+    func askApart(_ host: String, for resolution: Resolution) {
+        for family in [AF_INET, AF_INET6] {
+            // SAFETY: see below.
+            unsafe ask(host, family, for: resolution) { context, status, _, result in
                 let resolution = unsafe Unmanaged<Resolution>.fromOpaque(context!).takeRetainedValue()
-                unsafe resolution.answered(status, result)
+                unsafe resolution.answeredApart(status, result)
                 unsafe ares_freeaddrinfo(result)
-            }, Unmanaged.passRetained(resolution).toOpaque())
+            }
+        }
+    }
+
+    private func ask(
+        _ host: String, _ family: Int32, for resolution: Resolution, _ answer: @escaping ares_addrinfo_callback
+    ) {
+        guard let channel = unsafe channel else { return }
+        var hints = ares_addrinfo_hints()
+        hints.ai_family = family
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        // SAFETY: c-ares calls back exactly once, whatever happens; that call takes over the reference. The name is copied.
+        unsafe ares_getaddrinfo(channel, host, nil, &hints, answer, Unmanaged.passRetained(resolution).toOpaque())
         armTimer()
     }
 

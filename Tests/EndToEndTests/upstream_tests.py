@@ -474,6 +474,11 @@ class NameTests(RecastTestCase):
                 names.addresses, names.manner = ["127.0.0.2"], "answers"
                 self.wait_for("an answer", lambda: self.get(proxy).status == 200)
 
+    def test_a_name_server_that_is_silent_about_one_family_gives_the_other(self):
+        names = NameServer(["127.0.0.2"])
+        names.ignored.add(28)
+        self.assertEqual(self.body(self.named(names, ", connect: 20s")), "127.0.0.2")
+
     def test_row_60_200_addresses_come_over_tcp_and_32_are_used(self):
         names = NameServer([f"127.0.1.{index}" for index in range(1, 201)])
         proxy = self.named(names)

@@ -12,6 +12,8 @@ final class NameServer: Sendable {
         /// Sends the answer with TC set and without records over UDP, whole over TCP.
         case cutsOverUDP
         case saysNoSuchName, refuses
+        /// Says nothing to questions for AAAA.
+        case ignoresIPv6
     }
 
     let address: SocketAddress
@@ -110,10 +112,11 @@ final class NameServer: Sendable {
         var records = 0
         switch manner {
         case .isSilent: return nil
+        case .ignoresIPv6 where type == 28: return nil
         case .saysNoSuchName: flags.1 |= 3
         case .refuses: flags.1 |= 5
         case .cutsOverUDP where !overTCP: flags.0 |= 2
-        case .answers, .cutsOverUDP: records = type == 1 ? 2 : 0
+        case .answers, .cutsOverUDP, .ignoresIPv6: records = type == 1 ? 2 : 0
         }
         var answer = Array(question[0..<2]) + [flags.0, flags.1, 0, 1, 0, UInt8(records), 0, 0, 0, 0]
         answer += question[12..<end]
@@ -308,6 +311,19 @@ final class NameServer: Sendable {
             let outcome = try resolve("app.recast.test", with: [server.address], timeout: second / 5, on: loop)
             #expect(outcome?.result == .failure(.timedOut))
             #expect(loop.now >= start + second / 5)
+        }
+    }
+
+    @Test(arguments: [2, 10]) func `a server that is silent about IPv6 gives the addresses of IPv4`(_ seconds: UInt64)
+        throws
+    {
+        let server = try NameServer(.ignoresIPv6)
+        defer { server.stop() }
+        try withLoop { loop in
+            let outcome = try #require(
+                try resolve("app.recast.test", with: [server.address], timeout: seconds * second, on: loop))
+            #expect(try Set(outcome.result.get().map(\.ipv4)) == [0xC000_0207, 0xC000_0208])
+            #expect(outcome.ttl == 77)
         }
     }
 

@@ -11,6 +11,7 @@ class NameServer:
     def __init__(self, addresses=(), manner="answers", ttl=1):
         self.addresses, self.manner, self.ttl = list(addresses), manner, ttl
         self.named = {}
+        self.ignored = set()  # kinds of questions that are never answered, as 28 for AAAA
         self.asked = set()
         self.questions = 0
         self.questions_over_tcp = 0
@@ -46,6 +47,8 @@ class NameServer:
         self.asked.add(name)
         kind = struct.unpack("!H", question[end + 1:end + 3])[0]
         end += 5
+        if kind in self.ignored:
+            return b""
         addresses = self.named.get(name, self.addresses) if kind == 1 and self.manner == "answers" else []
         code = {"nxdomain": 3, "servfail": 2}.get(self.manner, 0)
         flags = 0x8180 | code
@@ -63,8 +66,8 @@ class NameServer:
             except OSError:
                 return
             self.questions += 1
-            if self.manner != "silent" and question:
-                self.udp.sendto(self._answer(question, 450), peer)
+            if self.manner != "silent" and question and (answer := self._answer(question, 450)):
+                self.udp.sendto(answer, peer)
 
     def _serve_tcp(self):
         while True:
