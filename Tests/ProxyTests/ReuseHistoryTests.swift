@@ -10,19 +10,29 @@ import Testing
     @Test("three ends without answers between them pause reuse, not two")
     func three() {
         var history = ReuseHistory()
-        func end(_ now: UInt64) -> Bool { history.noteEnd(now) }
+        func end(_ now: UInt64) -> Bool { history.noteEnd(now, begun: now) }
         #expect(!history.isSuspect)
-        #expect(!end(0) && !end(0))
-        #expect(history.isSuspect && !history.isPaused(0))
-        #expect(end(0))
-        #expect(history.isPaused(second - 1) && !history.isPaused(second))
+        #expect(!end(1) && !end(2))
+        #expect(history.isSuspect && !history.isPaused(2))
+        #expect(end(3))
+        #expect(history.isPaused(second + 2) && !history.isPaused(second + 3))
         #expect(history.pauses == 1)
+    }
+
+    @Test("of connections that a server takes along when it goes one counts, whether the ends come at once or not")
+    func together() {
+        var history = ReuseHistory()
+        func end(_ now: UInt64, begun: UInt64) -> Bool { history.noteEnd(now, begun: begun) }
+        for now: UInt64 in [1000, 1000, 1000, 2000, 5000] { #expect(!end(now, begun: now % 1000 + 999)) }
+        #expect(!end(6000, begun: 1001), "one more")
+        #expect(!end(7000, begun: 6000), "in the tick of another's end")
+        #expect(end(8000, begun: 6001))
     }
 
     @Test("answers make up for ends: eight for one", arguments: [7, 8])
     func answers(_ count: Int) {
         var history = ReuseHistory()
-        func end(_ now: UInt64) -> Bool { history.noteEnd(now) }
+        func end(_ now: UInt64) -> Bool { history.noteEnd(now, begun: now) }
         var now: UInt64 = 0
         for _ in 0..<200 where history.pauses == 0 {
             now += 1
@@ -35,9 +45,12 @@ import Testing
     @Test("a pause is twice as long each time, up to five minutes; a thousand answers in a row make it forgotten")
     func pauses() {
         var history = ReuseHistory()
-        func end(_ now: UInt64) -> Bool { history.noteEnd(now) }
-        var now: UInt64 = 1
-        for _ in 0..<3 { _ = end(now) }
+        func end(_ now: UInt64) -> Bool { history.noteEnd(now, begun: now) }
+        var now: UInt64 = 0
+        for _ in 0..<3 {
+            now += 1
+            _ = end(now)
+        }
         var expected = second
         for _ in 0..<20 {
             #expect(history.isPaused(now + expected - 1) && !history.isPaused(now + expected))

@@ -9,6 +9,8 @@ struct ReuseHistory {
     private var level: UInt64 = 0
     /// Answers on reused connections since the last end.
     private var answers = 0
+    /// The nanosecond of the last end.
+    private var lastEnd: UInt64 = 0
     /// The nanosecond from which connections are reused again; 0: they are.
     private var pausedUntil: UInt64 = 0
     /// How often reuse was paused.
@@ -41,7 +43,13 @@ struct ReuseHistory {
     }
 
     /// A reused connection ended before a byte of its answer, or an idle one soon after it. Returns whether a pause begins.
-    mutating func noteEnd(_ now: UInt64) -> Bool {
+    ///
+    /// - Parameter begun: the nanosecond in which it was given its last request.
+    mutating func noteEnd(_ now: UInt64, begun: UInt64) -> Bool {
+        // A server that goes takes all of its connections along: those that had their requests before the first of them ended say nothing of
+        // their own.
+        guard begun > lastEnd else { return false }
+        lastEnd = now
         answers = 0
         // Connections of before the pause may end in it.
         guard !isPaused(now) else { return false }

@@ -340,7 +340,9 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         pool.remove(self)
         close()
         if let alert = stream.tlsAlert { pool.noteAlert(alert, of: endpoint, isFirst: requests == 0) }
-        if requests > 0, pool.loop.now &- idleSince < ReuseHistory.soon { pool.noteUnannouncedEnd(of: endpoint) }
+        if requests > 0, pool.loop.now &- idleSince < ReuseHistory.soon {
+            pool.noteUnannouncedEnd(of: endpoint, begun: begunAt)
+        }
     }
 
     func drained(_ stream: Stream) {
@@ -362,7 +364,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             if !isReused || isAnswered {
                 pool.noteFailure(of: endpoint, alert.map { EndpointFailure.tls($0) } ?? .closed)
             } else {
-                pool.noteUnannouncedEnd(of: endpoint)
+                pool.noteUnannouncedEnd(of: endpoint, begun: begunAt)
             }
         }
         if let alert { pool.noteAlert(alert, of: endpoint, isFirst: !isReused && !isAnswered) }

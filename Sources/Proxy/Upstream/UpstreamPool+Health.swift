@@ -78,10 +78,12 @@ extension UpstreamPool {
     // MARK: From reusing
 
     /// A connection that has served before ended where that was not expected: before a byte of the next answer, or soon after the last.
-    func noteUnannouncedEnd(of endpoint: Endpoint) {
+    ///
+    /// - Parameter begun: when it was given its last request.
+    func noteUnannouncedEnd(of endpoint: Endpoint, begun: UInt64) {
         guard !endpoint.isGone else { return }
         let isNew = endpoint.reuse.pauses == 0
-        guard endpoint.reuse.noteEnd(loop.now) else { return }
+        guard endpoint.reuse.noteEnd(loop.now, begun: begun) else { return }
         tally.reusePauses &+= 1
         if isNew {
             tell(
