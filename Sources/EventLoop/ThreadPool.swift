@@ -7,8 +7,8 @@ internal import Synchronization
 /// A thread is started when there is work and none is free, and ends when it has had nothing to do for 10 s.
 public final class ThreadPool: Sendable {
     private struct State {
+        /// Mostly a few. Nothing of what was taken stays among them: it may hold a lot, and there may always be something that waits.
         var waiting: [@Sendable () -> Void] = []
-        var first = 0
         /// Threads that run, and those of them that wait for work.
         var threads = 0
         var free = 0
@@ -46,7 +46,7 @@ public final class ThreadPool: Sendable {
         // A thread is started under the lock, so that work waits only while some thread runs: it could be another loop's that is taken
         // back otherwise, or stay for ever. It takes the system as long as a small allocation, and is seldom.
         try state.withLock { state throws(LoopError) in
-            if state.waiting.count - state.first >= state.free, state.threads < threads {
+            if state.waiting.count >= state.free, state.threads < threads {
                 do throws(LoopError) {
                     try start(name) { [self] in serve() }
                     state.threads += 1
@@ -67,17 +67,9 @@ public final class ThreadPool: Sendable {
             let hasWork = work.wait(seconds: Self.idle)
             let body: (@Sendable () -> Void)? = state.withLock { state in
                 state.free -= 1
-                guard state.first < state.waiting.count else {
-                    if !hasWork { state.threads -= 1 }
-                    return nil
-                }
-                let body = state.waiting[state.first]
-                state.first += 1
-                if state.first == state.waiting.count {
-                    state.waiting.removeAll()
-                    state.first = 0
-                }
-                return body
+                guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+                if !hasWork { state.threads -= 1 }
+                return nil
             }
             if let body { body() } else if !hasWork { return }
         }

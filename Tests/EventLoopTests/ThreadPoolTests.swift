@@ -93,6 +93,38 @@ struct ThreadPoolTests {
         #expect(log.all == Array(0..<20))
     }
 
+    @Test("what is done is let go, also where some other work always waits")
+    func release() throws {
+        final class Load: Sendable {}
+        let pool = ThreadPool(name: "test")
+        let (gate, step, log) = (Gate(), Gate(), Log())
+        weak var first: Load?
+        func give(_ number: Int, holding load: Load?) throws {
+            try pool.run(onOneOf: 1) {
+                withExtendedLifetime(load) { log.add(number) }
+                gate.pass()
+                _ = step.wait(for: 1)
+            }
+        }
+        do {
+            let load = Load()
+            first = load
+            try give(0, holding: load)
+        }
+        // Two wait behind the one that is done, however much was done.
+        for number in 1...2 { try give(number, holding: nil) }
+        for number in 3..<20 {
+            #expect(gate.wait(for: 1))
+            try give(number, holding: nil)
+            step.pass()
+        }
+        #expect(gate.wait(for: 1))
+        #expect(first == nil)
+        for _ in 0..<3 { step.pass() }
+        #expect(gate.wait(for: 2))
+        #expect(log.all == Array(0..<20))
+    }
+
     @Test("what one loop gave is never taken back for another: it is done, or its own giver is told")
     func race() throws {
         for round in 0..<tries(200) {
