@@ -119,7 +119,7 @@ struct SignedMessage {
         self.authority = authority
         var front = Array(rest[slash...])
         if front.last == UInt8(ascii: "/"), target.first == UInt8(ascii: "/") { front.removeLast() }
-        self.target = front + target
+        self.target = SignedURL.target(front + target)
     }
 
     private var query: ArraySlice<UInt8>? {
@@ -519,13 +519,8 @@ enum MessageSignatureMaker {
         input.parameters = [("created", .integer(message.time / 1000))]
         if let keyID = secret.keyID { input.parameters.append(("keyid", .string(Array(keyID.utf8)))) }
         input.parameters.append(("alg", .string(Array(algorithm.utf8))))
-        let url = Array(message.url.utf8)
-        let slash = url.firstIndex(of: UInt8(ascii: ":")).flatMap { colon in
-            url[min(colon + 3, url.count)...].firstIndex(of: UInt8(ascii: "/"))
-        }
-        let sent = SignedMessage(
-            method: Array(message.method.utf8), origin: Array(url[..<(slash ?? url.endIndex)]),
-            target: slash.map { Array(url[$0...]) } ?? Array("/".utf8), fields: signed)
+        let (origin, rest) = SignedURL.split(Array(message.url.utf8))
+        let sent = SignedMessage(method: Array(message.method.utf8), origin: origin, target: rest, fields: signed)
         guard let signature = MessageSignatureAlgorithm.sign(algorithm, secret, try sent.base(input)) else {
             throw .malformed
         }

@@ -113,12 +113,8 @@ package struct MessageSigner: Sendable {
             url = String(decoding: SignedURL(base: origin, target: target.copied()).bytes, as: UTF8.self)
         }
 
-        /// Path and query.
-        var target: String {
-            guard let slashes = url.range(ofText: "://") else { return url }
-            guard let slash = url[slashes...].firstIndex(of: "/") else { return "/" }
-            return String(url[slash...])
-        }
+        /// Path and query, as they stand in the request's line.
+        var target: [UInt8] { SignedURL.target(SignedURL.split(Array(url.utf8)).rest) }
     }
 
     /// Whether it needs more of a message than its id and its time.
@@ -273,7 +269,7 @@ package struct MessageSigner: Sendable {
             case .method: Array(message.method.utf8)
             case .url: Array(message.url.utf8)
             case .decodedURL: SignedURL(base: message.url, target: []).decoded
-            case .path: Array(message.target.utf8)
+            case .path: message.target
             case .body: []
             }
         }
@@ -312,17 +308,5 @@ package struct MessageSigner: Sendable {
             guard message.url.contains("\(Self.bodyParameter)=") else { throw .lacking(Self.bodyParameter) }
         }
         return [(header, encode(Digest.hmac(signed.span, key: key.span, .sha1)))]
-    }
-}
-
-extension String {
-    /// Where a text ends that stands in this one; nil where it doesn't.
-    fileprivate func range(ofText text: String) -> Index? {
-        var at = startIndex
-        while at < endIndex {
-            if self[at...].hasPrefix(text) { return index(at, offsetBy: text.count) }
-            at = index(after: at)
-        }
-        return nil
     }
 }

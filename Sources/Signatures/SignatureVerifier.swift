@@ -341,11 +341,12 @@ struct SignedHead {
 
     init(_ request: borrowing MessageHead, target: Span<UInt8>, isSecure: Bool, _ options: SignatureVerifier.Options) {
         method = request.method.copied()
-        self.target = target.copied()
+        let target = target.copied()
+        self.target = SignedURL.target(target)
         let base =
             options.publicURL
             ?? "\(isSecure ? "https" : "http")://\(String(decoding: request.authority.copied(), as: UTF8.self))"
-        url = SignedURL(base: base, target: self.target)
+        url = SignedURL(base: base, target: target)
         let scheme = options.scheme
         var names = scheme.headers + scheme.idHeaders + scheme.requiredHeaders
         if case .headers(let headers)? = scheme.timestamp { names += headers }

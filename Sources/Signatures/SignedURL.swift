@@ -19,6 +19,18 @@ package struct SignedURL: Sendable {
 
     package var bytes: [UInt8] { origin + target }
 
+    /// A whole URL in two: scheme and authority, which a path or a query ends, and the rest. Without an authority all of it is the rest.
+    package static func split(_ url: [UInt8]) -> (origin: [UInt8], rest: [UInt8]) {
+        guard let authority = authority(in: url) else { return ([], url) }
+        return (Array(url[..<authority.upperBound]), Array(url[authority.upperBound...]))
+    }
+
+    /// What a request's line has of path and query: of an empty path a slash (RFC 9112 section 3.2.1).
+    static func target(_ pathAndQuery: [UInt8]) -> [UInt8] {
+        let isEmpty = pathAndQuery.isEmpty || pathAndQuery[0] == UInt8(ascii: "?")
+        return isEmpty ? [UInt8(ascii: "/")] + pathAndQuery : pathAndQuery
+    }
+
     /// The value of a parameter of the query, as it stands there; nil where there is none, or more than one.
     func parameter(_ name: String) -> [UInt8]? {
         guard let mark = target.firstIndex(of: UInt8(ascii: "?")) else { return nil }
@@ -51,6 +63,7 @@ package struct SignedURL: Sendable {
 
     /// Where the authority stands.
     private static func authority(in origin: [UInt8]) -> Range<Int>? {
+        func ends(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
         guard
             let slashes = origin.indices.dropLast(2).first(where: {
                 origin[$0] == UInt8(ascii: ":") && origin[$0 + 1] == UInt8(ascii: "/")
@@ -58,7 +71,7 @@ package struct SignedURL: Sendable {
             })
         else { return nil }
         let start = slashes + 3
-        return start..<(origin[start...].firstIndex(of: UInt8(ascii: "/")) ?? origin.endIndex)
+        return start..<(origin[start...].firstIndex(where: ends) ?? origin.endIndex)
     }
 
     /// As HubSpot signs it: the escapes of these characters undone.

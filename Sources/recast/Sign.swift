@@ -57,6 +57,11 @@ struct SignedRequestOptions: ParsableArguments {
                 throw CommandFault(CommandFault.usage, "recast \(command): \(error.reason)")
             }
         }
+        if let time, !(0...Self.lastTime).contains(time) {
+            throw CommandFault(
+                CommandFault.usage,
+                "recast \(command): --time is 0 to \(Self.lastTime) seconds since 1970, not \(time)")
+        }
         guard Self.isURL(address) else {
             throw CommandFault(
                 CommandFault.usage,
@@ -118,14 +123,8 @@ struct SignedRequestOptions: ParsableArguments {
 
     /// Scheme and authority, and path and query.
     var splitURL: (base: String, target: [UInt8]) {
-        let bytes = Array(address.utf8)
-        guard
-            let slashes = bytes.indices.dropLast().first(where: {
-                bytes[$0] == UInt8(ascii: "/") && bytes[$0 + 1] == UInt8(ascii: "/")
-            })
-        else { return ("", bytes) }
-        let slash = bytes[(slashes + 2)...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.endIndex
-        return (String(decoding: bytes[..<slash], as: UTF8.self), Array(bytes[slash...]))
+        let (origin, rest) = SignedURL.split(Array(address.utf8))
+        return (String(decoding: origin, as: UTF8.self), rest)
     }
 
     /// What a request to the URL has as its Host: no user, and no colon without a port.
@@ -138,7 +137,10 @@ struct SignedRequestOptions: ParsableArguments {
 
     var isSecure: Bool { address.lowercased().hasPrefix("https:") }
 
-    /// Milliseconds since 1970.
+    /// The last second of the year 9999: times as text have four digits of a year.
+    private static let lastTime = 253_402_300_799
+
+    /// Milliseconds since 1970; `read` has seen to it that there are as many.
     var milliseconds: Int { (time ?? Int(Glibc.time(nil))) * 1000 }
 }
 

@@ -395,6 +395,8 @@ class CommandTests(unittest.TestCase):
               for command in ("sign", "verify")
               for url in ("foo", "", "ftp://x/", "http://x/?q=a b", "http://", "http:///a", "http://x:99999/", "http://x:y/", "https://x/#a",
                           "https://\u00e4/", "https://x/\u00e4", "//x/", "http://[]/", "http://u@/")),
+            *(((command, "stripe", "--secret", "whsec_geheim", f"--time={time}"), f"--time is 0 to 253402300799 seconds since 1970, not {time}")
+              for command in ("sign", "verify") for time in (-1, 253402300800, 2**63 - 1, -2**63)),
         ):
             with self.subTest(arguments):
                 code, output, errors = self.run_command(*arguments)
@@ -403,6 +405,28 @@ class CommandTests(unittest.TestCase):
                 self.assertIn(message, errors)
                 self.assertNotIn("heim", errors)
 
+
+    def test_the_last_time_is_signed(self):
+        for sender, secret in (("stripe", "whsec_x"), ("zendesk", "s"), ("hubspot", "s"), ("rfc9421", "s")):
+            for time in ("0", "253402300799"):
+                with self.subTest(sender=sender, time=time):
+                    common = (sender, "--secret", secret, "--time", time)
+                    code, output, errors = self.run_command("sign", *common)
+                    self.assertEqual((code, errors), (0, ""))
+                    fields = [part for line in output.splitlines() for part in ("-H", line)]
+                    self.assertEqual(self.run_command("verify", *common, *fields), (0, f"verified: {sender}\n", ""))
+
+    def test_a_url_without_a_path_is_the_one_that_a_client_sends(self):
+        for sender in ("rfc9421", "github"):
+            for short, sent in (("http://h.example", "http://h.example/"), ("http://h.example?a=1", "http://h.example/?a=1"),
+                                ("http://h.example?next=/a", "http://h.example/?next=/a")):
+                for url, other in ((short, sent), (sent, short)):
+                    with self.subTest(sender=sender, url=url):
+                        common = (sender, "--secret", "s", "--time", "1700000000", "--url")
+                        code, output, errors = self.run_command("sign", *common, url)
+                        self.assertEqual((code, errors), (0, ""))
+                        fields = [part for line in output.splitlines() for part in ("-H", line)]
+                        self.assertEqual(self.run_command("verify", *common, other, *fields), (0, f"verified: {sender}\n", ""))
 
     def test_a_url_may_have_all_that_senders_are_told(self):
         for url in ("http://x", "HTTPS://x.example:8443/a/b?c=d&e=%20", "https://user:word@x/", "http://[::1]:80/", "http://x?a", "http://x:/"):

@@ -164,6 +164,26 @@ struct MessageSignatureTests {
 
     static let now = created * 1000
 
+    @Test(
+        "Of a URL without a path the query ends the authority, and the path is a slash",
+        arguments: ["", "?x=1", "?next=/y", "/", "/?x=1", "?"])
+    func emptyPath(_ rest: String) throws {
+        let key = Self.keys[0]
+        let scheme = Self.scheme { $0.messageSignature.components = ["@authority", "@path", "@query", "@target-uri"] }
+        var message = MessageSigner.Message()
+        message.url = "https://hooks.example.com\(rest)"
+        message.time = Self.created * 1000
+        let fields = try MessageSigner(scheme, secret: key.signing).sign(message, Span())
+        var options = SignatureVerifier.Options(scheme: scheme, secrets: [key.verifying])
+        options.publicURL = "https://hooks.example.com"
+        var sample = SampleWebhook("", fields)
+        // As a client sends it.
+        sample.target = rest.hasPrefix("/") ? rest : "/" + rest
+        #expect(sample.verify(options, now: Self.now) == nil)
+        sample.target += "z"
+        #expect(sample.verify(options, now: Self.now) == .mismatch)
+    }
+
     @Test("What we sign we verify, with each algorithm, and no byte of it may differ", arguments: keys.indices)
     func algorithms(_ index: Int) throws {
         let key = Self.keys[index]
