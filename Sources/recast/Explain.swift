@@ -101,8 +101,9 @@ struct Explain: ParsableCommand {
                 }
                 input = Array(query.utf8)
             }
-        } else if let example, !examples.indices.contains(example - 1) {
-            throw usage("the route \"\(route)\" has \(examples.count) examples: there is no --example \(example)")
+        } else if let example, example < 1 || example > examples.count {
+            let number = counted(examples.count, "example")
+            throw usage("the route \"\(route)\" has \(number): there is no --example \(example)")
         }
         if input.isEmpty, let plan, let chosen = example.map({ examples[$0 - 1] }) ?? examples.first {
             var request = chosen.request

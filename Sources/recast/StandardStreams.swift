@@ -11,7 +11,9 @@ enum StandardStreams {
                 unsafe Glibc.read(STDIN_FILENO, $0.baseAddress, $0.count)
             }
             if count >= 0 { return count }
-            if errno != EINTR { throw CommandFault(CommandFault.unavailable, "recast: standard input can't be read") }
+            guard isWorthWaiting(errno, STDIN_FILENO, POLLIN) else {
+                throw CommandFault(CommandFault.unavailable, "recast: standard input can't be read")
+            }
         }
     }
 
@@ -26,10 +28,19 @@ enum StandardStreams {
             }
             if count >= 0 {
                 written += count
-            } else if errno != EINTR {
+            } else if !isWorthWaiting(errno, STDOUT_FILENO, POLLOUT) {
                 throw CommandFault(CommandFault.unavailable, "recast: standard output can't be written")
             }
         }
+    }
+
+    /// Whether a call that has failed with this error number may be made again; waits until it can be. Another process with the same pipe
+    /// or terminal may have set it to come back instead of waiting.
+    private static func isWorthWaiting(_ number: Int32, _ descriptor: Int32, _ event: Int32) -> Bool {
+        guard number == EAGAIN else { return number == EINTR }
+        var request = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+        // SAFETY: one element, read and written during the call.
+        return unsafe poll(&request, 1, -1) >= 0 || errno == EINTR
     }
 
     /// Reads all there is; nothing where a person sits at the other end, who has not said that there is some.
@@ -62,7 +73,18 @@ enum StandardStreams {
     /// Writes a line to standard error.
     static func report(_ line: String) {
         let bytes = Array((PlainText.line(line) + "\n").utf8)
-        // SAFETY: write reads the array's bytes only. Where standard error is gone there is no one to tell.
-        _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        var written = 0
+        while written < bytes.count {
+            // SAFETY: write reads the array's bytes from `written` on only.
+            let count = unsafe bytes.withUnsafeBytes {
+                unsafe Glibc.write(STDERR_FILENO, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
+            }
+            if count >= 0 {
+                written += count
+            } else if !isWorthWaiting(errno, STDERR_FILENO, POLLOUT) {
+                // Where standard error is gone there is no one to tell.
+                return
+            }
+        }
     }
 }

@@ -266,9 +266,10 @@ routes:
         self.assertIn("\nrequest: json -> multipart", second.output)
         self.assertNotIn("Content-Length", second.output)
         self.assertIn("[field_empty]", second.errors)
-        third = self.recast("explain", self.file, "orders", "--example", "3")
-        self.assertEqual(third.returncode, 64)
-        self.assertIn("no --example 3", third.errors)
+        for number in ("3", "0", "-1", str(2**63 - 1), str(-2**63)):
+            none = self.recast("explain", self.file, "orders", f"--example={number}")
+            self.assertEqual(none.returncode, 64, none.errors)
+            self.assertIn(f"the route \"orders\" has 2 examples: there is no --example {number}", none.errors)
 
     def test_explain_prints_json_when_asked(self):
         result = self.recast("explain", self.file, "orders", "--json", data=b'{"token":"t","a":[1]}')

@@ -1,12 +1,15 @@
 """Starting and stopping, and the other commands as a user types them."""
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import threading
 import unittest
 
@@ -244,6 +247,38 @@ routes:
         body = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n'
         result = recast("convert", "multipart -> json", "--type", "multipart/form-data; boundary=x", data=body)
         self.assertEqual((result.returncode, result.stdout), (0, b'{"a":"1"}'))
+
+    def test_convert_waits_for_streams_that_come_back_at_once(self):
+        # Whoever shares a pipe with it may have set that.
+        def waiting(pipe):
+            return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+        inner, feed = os.pipe()
+        result, outer = os.pipe()
+        for pipe in (inner, outer):
+            os.set_blocking(pipe, False)
+        process = subprocess.Popen([RECAST, "convert", "multipart -> form", "--type", "multipart/form-data; boundary=x"],
+                                   stdin=inner, stdout=outer, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.close(outer)
+        part = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n' + b"b" * 30_000 + b"\r\n"
+        for number in range(100):
+            # Each is taken before the next one comes, so that it finds nothing; and nobody reads until all that a pipe holds is there.
+            while waiting(inner) > 0 and waiting(result) < 65_536 and process.poll() is None:
+                select_nothing()
+            if process.poll() is not None or waiting(result) == 65_536:
+                break
+            os.write(feed, part)
+        self.assertIsNone(process.poll())
+        self.assertLess(number, 99)
+        os.close(inner)
+        os.write(feed, b"--x--\r\n")
+        os.close(feed)
+        with open(result, "rb") as file:
+            self.assertEqual(file.read(), b"&".join([b"a=" + b"b" * 30_000] * number))
+        self.assertEqual((process.wait(), process.stderr.read()), (0, b""))
 
     def test_convert_says_what_is_wrong_in_one_line(self):
         result = recast("convert", "json -> form", data=b'{"a":}')
