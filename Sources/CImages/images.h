@@ -51,7 +51,10 @@ uint8_t *scaler_row(scaler *scaler);
 void scaler_push(scaler *scaler);
 void scaler_free(scaler *scaler);
 size_t scaler_memory(uint32_t width, uint32_t height, uint32_t to_width, uint32_t to_height);
-/* Alpha: colours count as much as they are seen. */
+/* Whether rows become others: of a picture that keeps its size each pixel passes as it is. */
+bool scaler_changes(const scaler *scaler);
+/* Alpha: colours count as much as they are seen. Done to the rows of a picture that is scaled, and undone by `scaler_push`; what is little
+   seen is only nearly what it was behind that. */
 void premultiply(uint8_t *pixels, size_t count);
 void unpremultiply(uint8_t *pixels, size_t count);
 

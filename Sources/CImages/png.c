@@ -321,11 +321,12 @@ enum recast_image_status png_read(
             }
         }
     }
+    bool is_weighed = picture->has_alpha && scaler_changes(codec.scaler);
     for (uint32_t row = 0; row < header->height; row++) {
         uint8_t *to = scaler_row(codec.scaler);
         if (is_interlaced) memcpy(to, codec.pixels + stride * row, stride);
         else png_read_row(codec.png, to, NULL);
-        if (picture->has_alpha) premultiply(to, header->width);
+        if (is_weighed) premultiply(to, header->width);
         scaler_push(codec.scaler);
     }
     png_read_end(codec.png, NULL);

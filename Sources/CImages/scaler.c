@@ -109,6 +109,10 @@ void scaler_free(scaler *scaler) {
     free(scaler);
 }
 
+bool scaler_changes(const scaler *scaler) {
+    return scaler->rows.from != scaler->rows.to || scaler->columns.from != scaler->columns.to;
+}
+
 uint8_t *scaler_row(scaler *scaler) { return scaler->ring + scaler->stride * (scaler->taken % scaler->rows.taps); }
 
 static inline uint8_t clamped(int32_t sum) {
@@ -164,7 +168,7 @@ void scaler_push(scaler *scaler) {
         else weigh_rows(scaler, scaler->given, scaler->between);
         if (scaler->columns.from == scaler->columns.to) memcpy(output, row, scaler->stride);
         else weigh_columns(&scaler->columns, row, output);
-        if (picture->has_alpha) unpremultiply(output, picture->width);
+        if (picture->has_alpha && scaler_changes(scaler)) unpremultiply(output, picture->width);
         scaler->given++;
         pixels_done(picture->width);
     }

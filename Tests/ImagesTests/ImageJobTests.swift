@@ -201,6 +201,27 @@ struct ImageJobTests {
         #expect(Self.near(try ImageSamples.pixels(jpeg).at(4, 4), [255, 128, 128], by: 30))
     }
 
+    @Test("a picture that keeps its size keeps each pixel, however little of it is seen", arguments: [4, 6])
+    func unscaled(_ type: Int) throws {
+        let samples = type == 4 ? 2 : 4
+        let side = 16
+        // Each alpha once, with colours of its own.
+        let source = PNGSample.png(side, side, type: UInt8(type)) { x, y in
+            [UInt8(x * 17), UInt8(y * 17), UInt8((x ^ y) * 17)].prefix(samples - 1) + [UInt8(x + side * y)]
+        }
+        let mirrored = try ImageSamples.tagged(source, .png, ImageSamples.exif(2))
+        let made = try ImageSamples.decode(try ImageSamples.made(mirrored) { $0.keepsMetadata = false })
+        #expect(made.samples == samples)
+        for y in 0..<side {
+            for x in 0..<side {
+                let start = (y * side + side - 1 - x) * samples
+                let pixel =
+                    [UInt8(x * 17), UInt8(y * 17), UInt8((x ^ y) * 17)].prefix(samples - 1) + [UInt8(x + side * y)]
+                #expect(made.rows[start..<start + samples].elementsEqual(pixel), "\(x), \(y)")
+            }
+        }
+    }
+
     @Test("gray, palettes, 16 bits and a transparent colour")
     func kinds() throws {
         let gray = PNGSample.png(32, 32, type: 0) { _, _ in [99] }
