@@ -28,6 +28,20 @@ static size_t lossless_memory(size_t width, size_t height, unsigned bits) {
     return TABLES + TILE * tiles + 24 * width * height;
 }
 
+/* What it takes to write so many pixels, at most, beside them. With loss that is by the quality: of a JPEG there is the output three times
+   while its buffer is doubled, and from 90 on its colours have their full size; of a WebP besides what stands for all coefficients until
+   the last of them is known. Measured with noise of black and white, which is the worst. */
+static size_t output_memory(const recast_image_header *header, const recast_image_options *options) {
+    size_t out = (size_t)options->width * options->height;
+    bool is_fine = options->quality >= 90;
+    if (options->format == RECAST_IMAGE_JPEG) return (is_fine ? 15 : 8) * out;
+    /* A little more than the pixels; and once more while it grows. */
+    if (options->format != RECAST_IMAGE_WEBP) return 2 * 4 * out;
+    if (header->is_lossless) return 20 * out + lossless_memory(options->width, options->height, 3);
+    /* Alpha is without loss too, and of few colours. */
+    return (is_fine ? 34 : 26) * out + (header->has_alpha ? lossless_memory(options->width, options->height, 5) : 0);
+}
+
 /* Copies that are held at once, at most, of what stands beside the pixels: of all of it what was read, and the output, whose buffer is
    twice as large and comes beside the one before it, or is there twice beside what a PNG has of XMP; of a profile its library's own
    besides. */
@@ -41,14 +55,7 @@ size_t recast_image_memory(const recast_image_header *header, const recast_image
     size_t memory = CODEC + 4 * out + COPIES_OF_COLOURS * header->colours;
     if (options->keeps_metadata) memory += COPIES_OF_EXTRAS * header->extras;
     if (swaps(header) || header->orientation > 1) memory += 4 * out;
-    /* The output: JPEG at its worst, PNG a little more than the pixels; and once more while it grows. */
-    memory += 2 * 4 * out;
-    if (options->format == RECAST_IMAGE_WEBP) {
-        memory += 12 * out;
-        /* Alpha is without loss too, and of few colours. */
-        if (header->is_lossless) memory += lossless_memory(options->width, options->height, 3);
-        else if (header->has_alpha) memory += lossless_memory(options->width, options->height, 5);
-    }
+    memory += output_memory(header, options);
     switch (header->kind) {
     case RECAST_IMAGE_JPEG:
         memory += scaler_memory(header->width, header->height, to_width, to_height) + 64 * width;

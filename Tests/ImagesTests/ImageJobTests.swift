@@ -288,6 +288,22 @@ struct ImageJobTests {
         #expect(try ImageJob(source, rule: rule).memory >= measured)
     }
 
+    @Test(
+        "what it takes to write with loss is paid for: as many bytes for a pixel as were measured for black and white noise",
+        arguments: [
+            (ImageFormat.jpeg, 89, 8), (.jpeg, 90, 11), (.jpeg, 100, 19), (.webp, 85, 28), (.webp, 89, 30),
+            (.webp, 90, 30),
+            (.webp, 100, 38),
+        ])
+    func lossyMemory(_ format: ImageFormat, quality: Int, bytes: Int) throws {
+        let side = 400
+        let source = PNGSample.png(side, side) { x, y in (x ^ y) & 1 == 0 ? [0, 0, 0] : [255, 255, 255] }
+        var rule = ImageRule()
+        (rule.format, rule.quality) = (format, quality)
+        // Beside tables.
+        #expect(try ImageJob(source, rule: rule).memory - 512 * 1024 >= bytes * side * side)
+    }
+
     @Test("what is none of the three, or holds several pictures")
     func others() throws {
         for bytes in [
