@@ -1,5 +1,6 @@
 """Clients of HTTP/2 and an upstream that do what comes to their minds, all at once: no answer is another's, nothing is left behind."""
 
+import os
 import random
 import threading
 import time
@@ -15,6 +16,7 @@ ROUTES = """
   - { name: small, match: /small, upstream: app, limits: { body: 1KiB } }
   - { name: plain, match: "/plain*", upstream: app, trailers: [X-Sum] }
 """
+SEED = int(os.environ.get("E2E_SEED", "0"))
 SECONDS = 6
 # Fewer whole answers would show little; a slow machine takes longer to get them.
 ANSWERS = 100
@@ -98,7 +100,7 @@ class ChaosTests(HTTP2TestCase):
                 client.streams[other].reset = 8
 
     def run_client(self, number, until, failures, counts):
-        generator = random.Random(number)
+        generator = random.Random(f"{SEED}-{number}")
         serial = 0
         while time.monotonic() < until or len(counts) <= ANSWERS and time.monotonic() < until + DEADLINE:
             names = {}
@@ -107,7 +109,7 @@ class ChaosTests(HTTP2TestCase):
                 try:
                     for _ in range(generator.randrange(1, 60)):
                         serial += 1
-                        self.act(client, generator, f"c{number}-{serial}", names)
+                        self.act(client, generator, f"c{SEED}-{number}-{serial}", names)
                         while generator.random() < 0.5 and client.more(0.001):
                             pass
                     if generator.random() < 0.7:
