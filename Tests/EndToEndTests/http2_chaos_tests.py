@@ -5,6 +5,7 @@ import random
 import threading
 import time
 
+from admin import Admin, admin_port
 from harness import DEADLINE, FORM, Closed
 from http2_client import DATA, END_HEADERS, END_STREAM, HEADERS, HTTP2Client, HTTP2TestCase, block, frame, ping, pseudo, reset, \
     window_update
@@ -26,7 +27,8 @@ class ChaosTests(HTTP2TestCase):
     routes = ROUTES
     workers = 2
     access_log = "off"
-    settings = "timeouts: { keep_alive: 2s, write: 1s, body_gap: 1s, header: 1s }\ndefaults: { timeouts: { first_byte: 1s, gap: 1s } }\n"
+    admin, line = admin_port()
+    settings = line + "timeouts: { keep_alive: 2s, write: 1s, body_gap: 1s, header: 1s }\ndefaults: { timeouts: { first_byte: 1s, gap: 1s } }\n"
 
     def upstream_script(self, exchange):
         """What it does is drawn from what it is asked, so that a client knows which answers may come."""
@@ -144,6 +146,8 @@ class ChaosTests(HTTP2TestCase):
         self.assertGreater(len(counts), ANSWERS)
         # Only the pools' connections and the listeners stay.
         wait_until("all have gone", lambda: descriptors(self.recast.process) < before + 140)
+        books = ("recast_inflight_requests", "recast_buffer_bytes", "recast_upstream_inflight_requests", "recast_upstream_queue_length")
+        Admin(self.admin).metrics_when(lambda metrics: not any(metrics.sum(name) for name in books))
         self.assertLess(resident_bytes(self.recast.process), 200 << 20)
         self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer())
         self.assert_alive()

@@ -379,7 +379,8 @@ class Stack(harness.Recast):
                    lambda: f"at most {self.fds} descriptors, of {self.kinds_before}: now {self.descriptors()}, {self.kinds()}")
         wait_until(lambda: self.resident() <= self.memory + added_memory,
                    lambda: f"memory is back: {self.memory >> 10} KiB, now {self.resident() >> 10} KiB")
-        for name in ("recast_inflight_requests", "recast_spool_bytes", "recast_spool_files"):
+        for name in ("recast_inflight_requests", "recast_buffer_bytes", "recast_spool_bytes", "recast_spool_files",
+                     "recast_upstream_inflight_requests", "recast_upstream_queue_length"):
             wait_until(lambda name=name: self.total(name) == 0, lambda name=name: f"{name} is 0: {self.total(name)}")
         wait_until(lambda: self.total("recast_connections", 'side="client"') == 0, "no client connection is left")
 
