@@ -62,7 +62,7 @@ public class HTTP2Session {
     @safe @exclusivity(unchecked) internal final var reading = FieldReading()
     @safe @exclusivity(unchecked) internal final var builder: HeadBuilder
     @safe @exclusivity(unchecked) internal final var head = MessageHead()
-    internal final let wireLimits: WireLimits
+    @safe @exclusivity(unchecked) internal final var wireLimits: WireLimits
 
     @safe @exclusivity(unchecked) private var output = OutputBuffer()
     @safe @exclusivity(unchecked) private var drained: [HTTP2Stream] = []

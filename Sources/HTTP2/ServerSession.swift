@@ -38,6 +38,16 @@ public final class ServerSession: HTTP2Session {
         super.init(limits, wire: wire, rules: rules, isClient: false, spares: spares)
     }
 
+    /// Has the heads and trailers that begin from here on read by these limits and rules. What the client was told of them when the session
+    /// began isn't told anew.
+    ///
+    /// Must not be called while one is being read (`isReadingHead`): it is read to its end as it began.
+    public func readHeads(within wire: WireLimits, by rules: RequestRules) {
+        precondition(!isReadingHead, "a head is being read")
+        wireLimits = wire
+        builder = HeadBuilder(limits: wire, rules: rules)
+    }
+
     override internal func began(_ id: Int32, isTrailers: Bool) {
         reading.begin(id, isTrailers: isTrailers)
         headCount += 1

@@ -5,7 +5,8 @@ import threading
 import time
 
 from harness import DEADLINE, Client, Closed
-from http2_client import END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, PREFACE, REFUSED_STREAM, HTTP2Client, block, frame, ping, pseudo, settings
+from http2_client import (ACK, END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, PING, PREFACE, REFUSED_STREAM, HTTP2Client, block,
+                          frame, ping, pseudo, settings)
 from http2_stream_tests import StreamTestCase, repeat
 from lifecycle_support import DrainTestCase, count_lines, descriptors, reload, wait_until
 
@@ -275,6 +276,68 @@ class DrainTests(DrainTestCase):
             self.assertEqual(bytes(client.response(new).body), b"/new")
             self.assertEqual(client.goaways, [])
         self.assertEqual(count_lines(recast, "reload: serving"), 1)
+        recast.stop()
+
+    def replace(self, old, new):
+        """Has the settings read again with something else in them."""
+        with open(self.recast.config) as file:
+            text = file.read()
+        self.assertIn(old, text)
+        with open(self.recast.config, "w") as file:
+            file.write(text.replace(old, new))
+        reload(self.recast)
+
+    def test_requests_on_a_connection_that_is_there_follow_a_reload(self):
+        self.upstream.script = repeat
+        recast = self.start(workers=1, settings="limits: { header_fields: 100 }\n")
+        many = [(f"x-{number}", "a") for number in range(10)]
+        with HTTP2Client(recast.port) as client:
+            for _ in range(2):
+                self.assertEqual([client.exchange(fields=many).status, client.exchange(path="/plain|").status], [200, 200])
+                self.replace("limits: { header_fields: 100 }\n", "limits: { header_fields: 10 }\ntarget_characters: strict\n")
+                self.assertEqual([client.exchange(fields=many).status, client.exchange(path="/plain|").status], [431, 400])
+                self.assertEqual(client.exchange(fields=many[:9]).status, 200)
+                self.replace("limits: { header_fields: 10 }\ntarget_characters: strict\n", "limits: { header_fields: 100 }\n")
+            self.assertEqual(client.goaways, [])
+        recast.stop()
+
+    def test_a_connection_ends_by_the_number_of_requests_of_a_reload(self):
+        self.upstream.script = repeat
+        recast = self.start(workers=1, settings="http2: { requests: 1000 }\n")
+        with HTTP2Client(recast.port) as client, HTTP2Client(recast.port) as other:
+            for _ in range(3):
+                client.exchange()
+            other.exchange()
+            self.replace("requests: 1000", "requests: 2")
+            for one in (client, other):
+                self.assertEqual(one.exchange().status, 200)
+                self.assertEqual(one.rest(), NO_ERROR)
+                self.assertEqual(one.goaways[0], (LAST_OF_ALL, NO_ERROR))
+        recast.stop()
+
+    def test_a_connection_whose_client_was_told_of_other_limits_ends_behind_a_reload(self):
+        self.upstream.script = repeat
+        recast = self.start(workers=1, settings="http2: { streams: 100 }\n")
+        for new in ("streams: 99", "streams: 99, stream_window: 32KiB", "streams: 99, connection_window: 2MiB"):
+            with self.subTest(new), HTTP2Client(recast.port) as client:
+                client.exchange()
+                self.replace("streams: 100", new)
+                self.assertEqual(client.exchange().status, 200)
+                self.assertEqual(client.rest(), NO_ERROR)
+                self.assertEqual(client.goaways[0], (LAST_OF_ALL, NO_ERROR))
+                self.replace(new, "streams: 100")
+        recast.stop()
+
+    def test_a_connection_that_is_there_is_asked_for_a_sign_of_life_by_the_time_of_a_reload(self):
+        go_on = self.hold()
+        recast = self.start(workers=1, settings="http2: { ping: 1h }\n")
+        with HTTP2Client(recast.port) as client:
+            client.pause()
+            self.replace("ping: 1h", "ping: 200ms")
+            stream = client.request()
+            client.until(lambda: any(kind == PING and not flags & ACK for kind, flags, _ in client.frames))
+            go_on.set()
+            self.assertEqual(client.response(stream).status, 200)
         recast.stop()
 
     def test_nothing_is_left_open(self):

@@ -16,9 +16,14 @@ public final class Worker {
     var wireLimits: WireLimits { current.admission.head }
     /// What new exchanges are served by.
     private(set) var current: ConfigurationSnapshot {
-        // The parser of a free reader holds the limits that it was made with.
-        didSet { freeReaders.removeAll() }
+        didSet {
+            // The parser of a free reader holds the limits that it was made with.
+            freeReaders.removeAll()
+            settingsNumber += 1
+        }
     }
+    /// Tells `current` from those before it, for who holds something of it and doesn't hold itself.
+    @safe @exclusivity(unchecked) private(set) var settingsNumber = 0
     let clock: Clock
     private(set) var log: AccessLog
     /// What the console keeps of exchanges, where there is one: `keepsExchanges`.

@@ -62,7 +62,12 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     let tlsFacts: TLSFacts?
     var isSecure: Bool { stream.isSecured }
     private let stream: Stream
-    private let limits: HTTP2Limits
+    @safe @exclusivity(unchecked) private var limits: HTTP2Limits
+    /// The worker's settings that these are of, by their number, and the limit of heads that the client was told.
+    @safe @exclusivity(unchecked) private var settingsNumber: Int
+    private let toldHead: Int
+    /// Whether the client was told of other limits, as the connection began, than hold now.
+    @safe @exclusivity(unchecked) private var isOutdated = false
     @safe @exclusivity(unchecked) private var session: ServerSession!
     private var timer: Timer!
     @safe @exclusivity(unchecked) private var phase = Phase.open
@@ -95,7 +100,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     @safe @exclusivity(unchecked) private var readAt: UInt64
     private var askedAt: UInt64 = 0
     private var takenBefore: UInt64 = 0
-    private let pingTime: UInt64
+    @safe @exclusivity(unchecked) private var pingTime: UInt64
     /// When the present time without a request began.
     private var since: UInt64
     /// Time for a request that is left when the timer fires.
@@ -127,17 +132,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         readAt = worker.loop.now
         since = worker.loop.now
         let snapshot = worker.current
-        var limits = snapshot.settings.http2
-        switch listener.settings.service {
-        case .http: break
-        case .externalProcessing:
-            // A data plane asks as long as it lives, and resets the calls that it doesn't need any more. Before it has heard of a
-            // limit it sends whatever comes in, on one connection, and a call that is refused is a request that fails.
-            limits.requests = .max / 2
-            limits.streams = max(limits.streams, Self.leastCalls)
-            limits.countsResets = false
-        }
-        self.limits = limits
+        limits = Self.limits(of: snapshot, for: listener.settings.service)
+        settingsNumber = worker.settingsNumber
+        toldHead = snapshot.admission.head.head
         pingTime = limits.ping.nanoseconds
         session = ServerSession(
             limits: limits, wire: snapshot.admission.head, rules: snapshot.requestRules,
@@ -152,6 +149,37 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         schedule()
     }
 
+    private static func limits(of snapshot: ConfigurationSnapshot, for service: ListenerService) -> HTTP2Limits {
+        var limits = snapshot.settings.http2
+        switch service {
+        case .http: break
+        case .externalProcessing:
+            // A data plane asks as long as it lives, and resets the calls that it doesn't need any more. Before it has heard of a
+            // limit it sends whatever comes in, on one connection, and a call that is refused is a request that fails.
+            limits.requests = .max / 2
+            limits.streams = max(limits.streams, leastCalls)
+            limits.countsResets = false
+        }
+        return limits
+    }
+
+    /// Takes on what new settings say of the requests to come. What the client was told as the connection began holds for it until its
+    /// end, which comes in good order behind the next request where that is another number now.
+    private func followSettings() {
+        // A head of which part has come is read as it began.
+        guard !session.isReadingHead else { return }
+        settingsNumber = worker.settingsNumber
+        let snapshot = worker.current
+        var new = Self.limits(of: snapshot, for: listener.settings.service)
+        // One that has had more than that ends behind the next one, as if this was the last that it might have.
+        limits.requests = max(new.requests, session.requests)
+        limits.ping = new.ping
+        pingTime = new.ping.nanoseconds
+        new.requests = limits.requests
+        isOutdated = new != limits || snapshot.admission.head.head != toldHead
+        session.readHeads(within: snapshot.admission.head, by: snapshot.requestRules)
+    }
+
     // MARK: Reading
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
@@ -161,6 +189,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             if dropped > Linger.bytes { close() }
             return bytes.count
         }
+        if settingsNumber != worker.settingsNumber { followSettings() }
         do throws(HTTP2Error) {
             try session.read(bytes, now: worker.loop.now)
         } catch {
@@ -237,7 +266,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     private func noteRequest() {
         let isOld = worker.loop.now &- openedAt > worker.current.admission.age
-        if worker.isDraining || isOld || session.requests >= limits.requests { announceEnd() }
+        if worker.isDraining || isOld || isOutdated || session.requests >= limits.requests { announceEnd() }
         // A client that doesn't heed it.
         if session.requests >= limits.requests + limits.streams { session.end() }
     }
