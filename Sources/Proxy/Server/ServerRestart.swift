@@ -29,6 +29,8 @@ public enum ServerRestart {
         for address in new.listen where old.listen.contains(address) && new.mode(at: address) != old.mode(at: address) {
             settings.listeners[address, default: ListenerSettings()].mode = old.mode(at: address)
         }
+        // Without a port nobody could look at what the console would keep.
+        if old.admin.address == nil { settings.admin.console = nil }
         settings.admin.mode = old.admin.mode
         settings.admin.statusMode = old.admin.statusMode
         return settings
