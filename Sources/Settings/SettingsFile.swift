@@ -281,7 +281,8 @@ public struct SettingsFile: Sendable {
             section.value(
                 "threads", standard: Sourced(settings.threads), describe: { $0.map(String.init) ?? "auto" },
                 read: { node, what in
-                    if case .scalar("auto", _) = node.content { return .some(nil) }
+                    guard let text = context.text(node, what) else { return nil }
+                    if text == "auto" { return .some(nil) }
                     return context.count(node, what, in: 1...1024).map { .some($0) } ?? nil
                 }
             ).value

@@ -437,7 +437,7 @@ import Testing
                 "name: a, match: /a, upstream: app, rewrite: \"/x?y=1\"",
                 "5:51: a rewritten query stands apart, as in rewrite: {path: /x, query: {name: value}}"
             ),
-            ("name: a, match: /a, upstream: app, rewrite: /ä", "5:51: a path can't hold \"Ã\": percent-encode it"),
+            ("name: a, match: /a, upstream: app, rewrite: /ä", "5:51: a path can't hold \"ä\": percent-encode it"),
             (
                 "name: a, match: /a, upstream: app, rewrite: \"/x${header.y}\"",
                 "5:54: a path takes variables of the route's path only, not ${header.y}"

@@ -6,7 +6,7 @@ enum SettingsTestFile {
         variable: {
             [
                 "HOST": "10.0.0.9", "TOKEN": "${header.x}", "EMPTY": "", "STAGE": "prod", "KEY": "prod-sk_77",
-                "PIN": "742",
+                "PIN": "742", "OFF": "off", "AUTO": "auto", "CONVERT": "convert",
             ][$0]
         },
         file: { path throws(SettingsEnvironment.FileFault) in

@@ -309,12 +309,20 @@ extension ReadingContext {
         }
     }
 
+    /// Whether a value says `off`, as it stands or by what `${env:…}` and `${file:…}` put in, or stands as the boolean that says the same.
+    func saysOff(_ node: SettingsNode, _ what: String) -> Bool {
+        if node.saysOff { return true }
+        // Whoever writes no reference is asked nothing else: what is wrong with the value is the reader's to say.
+        guard case .scalar(let source, _) = node.content, source.contains("${") else { return false }
+        return text(node, what) == "off"
+    }
+
     /// A text that names something. A bare `true`, `no` or the like is refused: it is meant as a switch, and as a name it would be
     /// taken in silence. `instead` says what to write.
     func name(_ node: SettingsNode, _ what: String, instead: String) -> String? {
         guard let text = text(node, what) else { return nil }
         guard case .scalar(_, isPlain: true) = node.content,
-            ["true", "false", "yes", "no", "on"].contains(text.lowercased())
+            ["true", "false", "yes", "no", "on", "off"].contains(text.lowercased())
         else { return text }
         report(node.position, "\(what) is no switch: write \(instead), or \"\(text)\" in quotes where that is a name")
         return nil

@@ -101,7 +101,7 @@ struct AdminReader {
 
     /// Words in the names of fields.
     private func mask(_ node: SettingsNode, _ what: String) -> [String]? {
-        if node.saysOff { return [] }
+        if context.saysOff(node, what) { return [] }
         var words: [String] = []
         for element in context.elements(node, what) ?? [] {
             guard let word = context.text(element, what) else { continue }

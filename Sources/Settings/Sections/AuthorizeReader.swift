@@ -17,7 +17,7 @@ struct AuthorizeReader {
         switch node.content {
         case .sequence(let nodes) where !nodes.isEmpty: elements = nodes
         case .mapping: elements = [node]
-        case _ where node.saysOff:
+        case _ where context.saysOff(node, "\"authorize\""):
             route.record("authorize", "off", .line(node.position.line))
             return nil
         default:

@@ -48,22 +48,26 @@ struct CodingReader {
 
     /// `off`, or codings. Nil when they can't be read.
     private func undone(_ node: SettingsNode, _ what: String) -> [Coding]? {
-        if node.saysOff { return [] }
-        return codings(node, what, orOff: true)
+        if context.saysOff(node, what) { return [] }
+        if case .scalar = node.content, let text = context.text(node, what), Coding(rawValue: text) == nil {
+            let words = Coding.allCases.map(\.rawValue) + ["off"]
+            context.report(node.position, "\(what) is not \"\(text)\": \(NearestWord.hint(for: text, among: words))")
+            return nil
+        }
+        return codings(node, what)
     }
 
-    private func codings(_ node: SettingsNode, _ what: String, orOff: Bool = false) -> [Coding]? {
-        guard let elements = context.elements(node, what) else { return nil }
-        let words = Coding.allCases.map(\.rawValue) + (orOff && elements.count == 1 ? ["off"] : [])
+    private func codings(_ node: SettingsNode, _ what: String) -> [Coding]? {
+        let words = Coding.allCases.map(\.rawValue)
         var codings: [Coding] = []
-        for element in elements {
+        for element in context.elements(node, what) ?? [] {
             guard let word = context.word(element, what, among: words), let coding = Coding(rawValue: word) else {
                 return nil
             }
             if codings.contains(coding) { context.report(element.position, "\(what) has \"\(word)\" twice") }
             codings.append(coding)
         }
-        return codings
+        return codings.isEmpty ? nil : codings
     }
 
     // MARK: compress: true | false | {codings, min, types, level, plain}

@@ -8,9 +8,11 @@ struct EnvelopeReader {
     /// Leads to the rule, for the effective values.
     let path: String
 
-    // MARK: status_from: errcode | {path, map, default, look, as}
+    // MARK: status_from: errcode | off | {path, map, default, look, as}
 
+    /// Nil where none is wanted, and where it can't be read.
     func status(_ node: SettingsNode) -> StatusRule? {
+        if context.saysOff(node, "\"status_from\"") { return nil }
         if case .scalar = node.content { return short(node) }
         guard let section = SectionReader(node, "\"status_from\"", path: "\(path).status_from", context) else {
             return nil
@@ -79,10 +81,11 @@ struct EnvelopeReader {
         return .status(status)
     }
 
-    // MARK: problem: true | {detail, title, type, look, as}
+    // MARK: problem: true | off | {detail, title, type, look, as}
 
     /// Nil where none is wanted, and where it can't be read.
     func problem(_ node: SettingsNode) -> ProblemRule? {
+        if context.saysOff(node, "\"problem\"") { return nil }
         if case .scalar = node.content {
             guard context.bool(node, "\"problem\"") == true else { return nil }
             context.record("\(path).problem", "true", .line(node.position.line))

@@ -80,16 +80,24 @@ struct ForwardingReader {
     private func words(
         _ node: SettingsNode, _ what: String, read: (String, SettingsNode.Position) -> String?
     ) -> [String]? {
-        if node.saysOff { return [] }
+        if context.saysOff(node, what) { return [] }
         guard let elements = context.elements(node, what) else { return nil }
         var words: [String] = []
         for element in elements {
             guard let text = context.name(element, what, instead: "off or names"),
-                let word = read(text, element.position)
+                let word = isNoPattern(text, element, what) ? read(text, element.position) : nil
             else { continue }
             words.append(word)
         }
         return words
+    }
+
+    /// A star is a sign that names may have, but nobody who writes one means it so.
+    private func isNoPattern(_ text: String, _ node: SettingsNode, _ what: String) -> Bool {
+        guard text.contains("*") else { return true }
+        context.report(
+            node.position, "\(what) takes no \"\(text)\": a star stands for nothing here, so write each name")
+        return false
     }
 
     private func trailer(_ text: String, _ position: SettingsNode.Position) -> String? {

@@ -38,7 +38,7 @@ struct ForwardingSettingsReader {
     private func via(_ section: SectionReader, _ standard: String?) -> String? {
         let off = "off"
         let name = section.value("via", standard: Sourced(standard ?? off), describe: { $0 }) { node, what in
-            if node.saysOff { return off }
+            if context.saysOff(node, what) { return off }
             guard let text = context.name(node, what, instead: "off or a name") else { return nil }
             if HeaderName.isValid(text), text.utf8.count <= 64 { return text }
             context.report(

@@ -43,6 +43,11 @@ struct MatchReader {
             context.report(node.position, "CONNECT is never forwarded")
             return nil
         }
+        if text.contains("*") {
+            context.report(
+                node.position, "no star stands for methods: leave \"method\" out where a route takes any of them")
+            return nil
+        }
         if HeaderName.isValid(text), text == text.uppercased(), text.utf8.count <= 32 { return text }
         context.report(
             node.position,

@@ -24,7 +24,8 @@ struct MemoryReader {
 
     /// A size or `auto`, which is nil inside.
     private func budget(_ node: SettingsNode, _ what: String) -> Int?? {
-        if case .scalar("auto", _) = node.content { return .some(nil) }
+        guard let text = context.text(node, what) else { return nil }
+        if text == "auto" { return .some(nil) }
         return context.size(node, what, from: Self.leastBudget).map { .some($0) } ?? nil
     }
 }

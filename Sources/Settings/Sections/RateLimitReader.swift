@@ -21,8 +21,8 @@ struct RateLimitReader {
         let node = section.take("rate_limit")
         var rate: SettingsNode?
         var part = SectionReader.absent("\"rate_limit\"", path: "rate_limit", context)
-        if let node, case .scalar(let text, _) = node.content {
-            if text == "off" {
+        if let node, case .scalar = node.content {
+            if context.saysOff(node, "\"rate_limit\"") {
                 limit = nil
                 return section.record("rate_limit", "off", .line(node.position.line))
             }

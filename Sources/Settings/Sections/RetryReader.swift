@@ -15,7 +15,8 @@ struct RetryReader {
     func read(_ section: SectionReader, into options: inout RetryOptions) {
         let node = section.take("retry")
         if let node, case .scalar = node.content {
-            guard node.saysOff || context.word(node, "\"retry\"", among: ["off"]) != nil else { return }
+            guard context.saysOff(node, "\"retry\"") || context.word(node, "\"retry\"", among: ["off"]) != nil
+            else { return }
             options.isEnabled = false
             return section.record("retry", "off", .line(node.position.line))
         }

@@ -42,6 +42,7 @@ struct RewriteReader {
     private func path(_ node: SettingsNode) -> [Rewrite.PathPiece] {
         guard let pieces = context.pieces(node, "the path of \"rewrite\"", sources: ["${path.NAME}"]) else { return [] }
         var path: [Rewrite.PathPiece] = []
+        if pieces.isEmpty { context.report(node.position, "a path begins with a slash") }
         for (index, piece) in pieces.enumerated() {
             switch piece {
             case .literal(let text):
@@ -84,7 +85,10 @@ struct RewriteReader {
                 byte != UInt8(ascii: "%")
                 || index + 2 < bytes.count && isHex(bytes[index + 1]) && isHex(bytes[index + 2])
             if !PercentText.mayHold(byte) || !isEscape {
-                context.report(node.position, "a path can't hold \"\(Unicode.Scalar(byte))\": percent-encode it")
+                let scalar = text.unicodeScalars.first { !$0.isASCII }
+                context.report(
+                    node.position,
+                    "a path can't hold \"\(byte < 0x80 ? Unicode.Scalar(byte) : scalar ?? " ")\": percent-encode it")
                 return false
             }
         }

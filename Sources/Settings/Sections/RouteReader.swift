@@ -166,7 +166,7 @@ struct RouteReader {
         }
         guard converts else { return }
         for member in section.remaining where member.key == "upgrade" || member.key == "trailers" {
-            if member.value.saysOff { continue }
+            if context.saysOff(member.value, "\"\(member.key)\"") { continue }
             if context.isUnresolved(member.value) { continue }
             context.report(
                 member.position, "\"\(member.key)\" is for routes that convert nothing: remove it, or write off")

@@ -38,7 +38,9 @@ struct ShadowReader {
                 node.position, "\"shadow\" is for routes with an upstream: a data plane forwards what goes on by itself"
             )
         }
-        if case .scalar(let text, _) = node.content {
+        if case .scalar = node.content {
+            guard let written = context.text(node, "\"shadow\"") else { return outcome }
+            let text = context.saysOff(node, "\"shadow\"") ? "off" : written
             switch text {
             case "off": route.record("shadow", "off", .line(node.position.line))
             case "convert":

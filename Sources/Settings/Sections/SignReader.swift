@@ -9,8 +9,9 @@ struct SignReader {
     ///
     /// - Parameter limit: bytes of content that are signed (`limits.signed`).
     func read(_ route: SectionReader, limit: Int) -> RequestSigning? {
-        guard let node = route.take("sign") else {
-            route.record("sign", "off", .standard)
+        let taken = route.take("sign")
+        guard let node = taken, !context.saysOff(node, "\"sign\"") else {
+            route.record("sign", "off", taken.map { .line($0.position.line) } ?? .standard)
             return nil
         }
         let failures = context.failures

@@ -18,10 +18,9 @@ struct TracingReader {
             return nil
         }
         if case .scalar = node.content {
-            let text = node.saysOff ? "off" : context.text(node, "\"tracing\"")
-            if text == "off" {
+            if context.saysOff(node, "\"tracing\"") {
                 section.record("tracing", "off", .line(node.position.line))
-            } else if text != nil {
+            } else if context.text(node, "\"tracing\"") != nil {
                 context.report(
                     node.position,
                     "\"tracing\" is off, or says where spans go, as in tracing: { endpoint: http://127.0.0.1:4318 }")

@@ -13,8 +13,9 @@ struct VerifyReader {
     /// - Parameter limit: bytes of content that are held until its signature is known (`limits.signed`).
     func read(_ route: SectionReader, limit: Int) -> RequestVerification? {
         let answer = route.take("challenge")
-        guard let node = route.take("verify") else {
-            route.record("verify", "off", .standard)
+        let written = route.take("verify")
+        guard let node = written, !context.saysOff(node, "\"verify\"") else {
+            route.record("verify", "off", written.map { .line($0.position.line) } ?? .standard)
             if let answer { context.report(answer.position, "\"challenge\" is for routes with \"verify\"") }
             return nil
         }
@@ -276,7 +277,7 @@ struct VerifyReader {
         guard hasTime else {
             return context.report(node.position, "\"tolerance\" is for signatures with a time, and this one has none")
         }
-        if node.saysOff {
+        if context.saysOff(node, "\"tolerance\"") {
             scheme.tolerance = (nil, nil)
             return section.record("tolerance", "off", .line(node.position.line))
         }
@@ -409,7 +410,7 @@ struct VerifyReader {
             section.record("replay", "off", .standard)
             return nil
         }
-        if node.saysOff {
+        if context.saysOff(node, "\"replay\"") {
             section.record("replay", "off", .line(node.position.line))
             return nil
         }
