@@ -279,8 +279,7 @@ struct MessageSignatureCheck {
     /// What was signed: the signature base.
     let signed: [UInt8]
 
-    /// Signatures of one request that are looked at.
-    private static let most = 16
+    private static let most = SignatureVerifier.mostSignatures
 
     init(
         _ options: SignatureVerifier.Options, _ request: borrowing MessageHead, target: Span<UInt8>, isSecure: Bool,

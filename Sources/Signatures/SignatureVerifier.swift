@@ -140,6 +140,10 @@ package final class SignatureVerifier {
         signedDigest = digest
     }
 
+    /// Signatures of one request that are looked at: 16, more than any sender makes while it changes its keys. One by a key costs as
+    /// much as all of the content, and the field has room for hundreds.
+    static let mostSignatures = 16
+
     /// Takes the signatures out of their field, and the time where it stands there too.
     private func readSignatures(_ value: [UInt8], of header: String) throws(SignatureError) {
         switch scheme.value {
@@ -161,7 +165,7 @@ package final class SignatureVerifier {
                     times += 1
                 } else if let method = scheme.methods.firstIndex(where: { $0.name == name }) {
                     // One that can't be read is none, as one of a version that isn't known: another may hold.
-                    guard let bytes = bytes(text, of: method) else { continue }
+                    guard signatures.count < Self.mostSignatures, let bytes = bytes(text, of: method) else { continue }
                     signatures.append((method, bytes))
                 }
             }

@@ -365,6 +365,29 @@ struct SenderTests {
         }
     }
 
+    @Test("of a list the first 16 signatures are looked at: each one by a key costs as much as the content")
+    func longLists() throws {
+        for name in ["standard-webhooks-v1", "standard-webhooks-v1a"] {
+            let vector = try SignatureVector.named(name)
+            let version = name.hasSuffix("a") ? "v1a" : "v1"
+            let secret = try SigningSecret(
+                (version == "v1a" ? "whpk_" : "whsec_") + (vector.key_base64 ?? ""), as: .whsec)
+            let settings = try options("standard-webhooks", secret)
+            let other = String(repeating: "A", count: vector.signature.utf8.count - 2) + "=="
+            for (count, fault) in [(15, nil), (16, .mismatch), (300, .mismatch)] as [(Int, SignatureFault?)] {
+                // Versions that aren't known don't count, nor does what can't be read.
+                let front = String(repeating: "v2,AA== \(version),! \(version),\(other) ", count: count)
+                let sample = SampleWebhook(
+                    #"{"test": 2432232314}"#,
+                    [
+                        ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"), ("webhook-timestamp", "1614265330"),
+                        ("webhook-signature", "\(front)\(version),\(vector.signature)"),
+                    ])
+                #expect(sample.verify(settings, now: 1_614_265_330_000) == fault, "\(name) \(count)")
+            }
+        }
+    }
+
     @Test("Standard Webhooks: Ed25519, and the names of Svix")
     func standardWebhooks() throws {
         for name in ["standard-webhooks-v1", "standard-webhooks-v1a"] {
