@@ -286,6 +286,21 @@ class VerifyTests(ProxyTestCase):
         for secret in (SECRET, SECRET.encode().hex(), sign(body).hex(), sign(b"x").hex()):
             self.assertNotIn(secret, text)
 
+    def test_the_log_calls_nothing_verified_that_was_not(self):
+        """Content that never comes whole is nobody's: one that is cut, and one whose client leaves."""
+        head = f"POST /plain HTTP/1.1\r\nHost: a\r\n{github(b'{}')}\r\nX-Request-Id: "
+        cut = self.client()
+        cut.send(head + "never-whole-1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nZZ\r\n")
+        self.assert_problem(cut.response("POST"), 400, "http_bad_chunk_size")
+        leaving = self.client()
+        leaving.send(head + "never-whole-2\r\nContent-Length: 3\r\n\r\n{}")
+        leaving.wait_until_read()
+        leaving.reset()
+        for name, flag in (("never-whole-1", "BR"), ("never-whole-2", "CD")):
+            line = self.recast.log_entry(name)
+            self.assertEqual((line["sender"], line.get("signature"), line["flags"]), ("github", None, flag))
+        self.assertEqual(self.upstream.requests, [])
+
 
 class VectorTests(ProxyTestCase):
     """What senders have published, as bodies that are signed: each holds, or doesn't, as it says, and not with a byte changed."""
