@@ -171,6 +171,21 @@ package struct SignatureScheme: Sendable {
 
     package init(name: String) { self.name = name }
 
+    /// Fields of a request's head by which it is seen whether it is the sender's, each looked up by its name.
+    var lookedUpNames: [String] {
+        var names = headers + idHeaders + requiredHeaders
+        if case .headers(let times)? = timestamp { names += times }
+        if let special { names += SenderCheck.headers(special) }
+        return names
+    }
+
+    /// All fields that have a say in that; of signatures by RFC 9421 those that must be covered, too.
+    package var readNames: [String] {
+        guard special == .httpMessage else { return lookedUpNames }
+        let covered = (messageSignature.components ?? []).filter { !$0.hasPrefix("@") }
+        return lookedUpNames + ["Signature-Input", "Content-Digest", "Repr-Digest"] + covered
+    }
+
     /// Whether the URL that the sender knows is signed.
     package var signsURL: Bool {
         switch special {

@@ -351,10 +351,7 @@ struct SignedHead {
             options.publicURL
             ?? "\(isSecure ? "https" : "http")://\(String(decoding: request.authority.copied(), as: UTF8.self))"
         url = SignedURL(base: base, target: target)
-        let scheme = options.scheme
-        var names = scheme.headers + scheme.idHeaders + scheme.requiredHeaders
-        if case .headers(let headers)? = scheme.timestamp { names += headers }
-        if let special = scheme.special { names += SenderCheck.headers(special) }
+        let names = options.scheme.lookedUpNames
         var fields: [(name: String, value: [UInt8])] = []
         for name in names where !fields.contains(where: { $0.name == name }) {
             let bytes = Array(name.utf8)

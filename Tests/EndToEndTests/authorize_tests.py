@@ -27,6 +27,7 @@ class AuthorizeTests(ProxyTestCase):
       authorize: [{{ bearer: token }}, {{ basic: {{ ada: pw }} }}, {{ header: X-Api-Key, keys: k }}] }}
   - {{ name: hashed, match: /hashed, upstream: app, authorize: [{{ bearer: "{{SHA256}}{DIGEST.hexdigest()}" }},
       {{ header: X-Api-Key, keys: ["{{SHA256}}{base64.b64encode(DIGEST.digest()).decode()}"] }}] }}
+  - {{ name: passing, match: /passing, upstream: app, underscores: pass, authorize: [{{ bearer: token }}, {{ header: X-Api-Key, keys: k }}] }}
   - {{ name: open, match: /open, upstream: app }}
 """
 
@@ -81,6 +82,15 @@ class AuthorizeTests(ProxyTestCase):
                 response = self.get("/hashed", field)
                 self.assert_problem(response, 401, "authorization_refused")
         self.assertEqual(self.upstream.requests, [])
+
+    def test_no_name_with_an_underscore_passes_for_a_key(self):
+        for credentials in ("X-Api-Key: k", "Authorization: Bearer token"):
+            self.upstream.reset()
+            self.assertEqual(self.get("/passing", credentials, "X_Other: a").status, 200)
+            self.assertEqual(self.upstream.one().fields.get("x_other"), "a")
+            self.upstream.reset()
+            self.assert_problem(self.get("/passing", credentials, "X_Api_Key: admin"), 400, "http_underscore_name")
+            self.assertEqual(self.upstream.requests, [])
 
     def test_any_of_them_lets_a_request_in_before_its_body_is_looked_at(self):
         for credentials in ("Authorization: Bearer token", basic("ada", "pw"), "X-Api-Key: k"):

@@ -62,6 +62,7 @@ class VerifyTests(ProxyTestCase):
   - {{ name: svix, match: /svix, upstream: app, verify: 'svix(secret: "{WHSEC}")' }}
   - {{ name: ruled, match: /ruled, upstream: app, verify: 'svix(secret: "{WHSEC}")',
       headers: {{ request: {{ set: {{ svix-id: ours }}, remove: [x-a*] }} }} }}
+  - {{ name: passing, match: /passing, upstream: app, underscores: pass, verify: 'svix(secret: "{WHSEC}")' }}
   - {{ name: open, match: /open, upstream: app }}
 """
     further_upstreams = {"wants-length": "{ address: $APP, framing: length }"}
@@ -285,6 +286,16 @@ class VerifyTests(ProxyTestCase):
         text = json.dumps(lines) + self.recast.error_text() + Admin(self.admin_address).get("/config").decode()
         for secret in (SECRET, SECRET.encode().hex(), sign(body).hex(), sign(b"x").hex()):
             self.assertNotIn(secret, text)
+
+    def test_no_name_with_an_underscore_passes_for_what_was_verified(self):
+        stamp = str(int(time.time()))
+        value = base64.b64encode(sign(f"m1.{stamp}.{{}}".encode())).decode()
+        fields = ("svix-id: m1", f"svix-timestamp: {stamp}", f"svix-signature: v1,{value}")
+        self.assertEqual(self.post("/passing", b"{}", *fields, "X_Other: a").status, 200)
+        self.assertEqual(self.upstream.one().fields.get("x_other"), "a")
+        self.upstream.reset()
+        for imitation in ("svix_id: m2", "Webhook_Id: m2", "svix_signature: v1,AA=="):
+            self.assert_refused(self.post("/passing", b"{}", *fields, imitation), "http_underscore_name", 400)
 
     def test_the_log_calls_nothing_verified_that_was_not(self):
         """Content that never comes whole is nobody's: one that is cut, and one whose client leaves."""

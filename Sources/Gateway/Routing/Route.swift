@@ -48,6 +48,8 @@ public final class Route: Sendable {
     package let compression: Compression?
     /// `options.forwarding`, prepared.
     package let forwarding: ForwardingRule
+    /// Fields whose names must not be imitated with `_`; nil where none can be, which is all that most routes ask.
+    package let guardedFields: GuardedFields?
     /// Whether addresses in responses are undone: all that a route without asks.
     package let returnsAddresses: Bool
     /// `rewrite`, where a request's path decides what it becomes.
@@ -106,6 +108,7 @@ public final class Route: Sendable {
         responseRules = ResponseRules(responses)
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
         askedCodings = options.coding.asks ? options.coding.undone : []
+        guardedFields = GuardedFields(verification, authorization, options.forwarding.underscores)
         returnsAddresses = options.forwarding.addresses == .outer
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
         rewritesToRest =

@@ -203,7 +203,11 @@ extension Exchange {
             throw .rewrittenDotSegment
         }
         if rule.requiresLength, !announcesLength(framing) { throw .lengthRequired }
-        if rule.underscores == .reject, request.hasUnderscores { throw .underscoreName }
+        if request.hasUnderscores {
+            if rule.underscores == .reject || route.guardedFields?.areImitated(in: request) == true {
+                throw .underscoreName
+            }
+        }
         // One look at the head for what few requests have: each one costs a check of exclusive access.
         guard request.asksForChecks else { return }
         if request.isSecureTarget, let downstream, !downstream.isSecure, !trustsPeer {
