@@ -8,14 +8,20 @@ enum MemberSearch {
     ///
     /// Throws `body` for what is no JSON text, or where one of the strings is no Unicode, and `duplicated` for a member on the way that
     /// its object has twice: which one is meant can't be known.
-    static func texts(at pointers: [String], in json: Span<UInt8>) throws(SignatureError) -> [String: [UInt8]] {
+    ///
+    /// - Parameter isCaseless: whether a member of the root whose name differs from one that is asked for in the case of its letters alone
+    ///   is a `body`, too. Go's encoding/json and .NET's Web defaults take it for that one: where the members that are asked for are all
+    ///   that is signed, anybody could add it.
+    static func texts(
+        at pointers: [String], in json: Span<UInt8>, isCaseless: Bool = false
+    ) throws(SignatureError) -> [String: [UInt8]] {
         var found: [String: [UInt8]] = [:]
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         var at = json.count >= 3 && json.extracting(0..<3).isEqual(to: mark.span) ? 3 : 0
         skipBlanks(json, &at)
         if at < json.count, json[at] == UInt8(ascii: "{") {
             let wanted: [Wanted] = pointers.map { ($0, names(of: $0)[...]) }
-            try searchObject(json, &at, wanted, &found)
+            try searchObject(json, &at, wanted, isCaseless: isCaseless, &found)
         } else {
             try skipValue(json, &at)
         }
@@ -37,7 +43,8 @@ enum MemberSearch {
 
     /// Reads the object that begins at `at`.
     private static func searchObject(
-        _ json: Span<UInt8>, _ at: inout Int, _ wanted: [Wanted], _ found: inout [String: [UInt8]]
+        _ json: Span<UInt8>, _ at: inout Int, _ wanted: [Wanted], isCaseless: Bool = false,
+        _ found: inout [String: [UInt8]]
     ) throws(SignatureError) {
         var seen: [[UInt8]] = []
         at += 1
@@ -50,6 +57,7 @@ enum MemberSearch {
             let name = try readName(json, &at)
             var here: [Wanted] = []
             for one in wanted where isSame(name, as: one.names.first, in: json) { here.append(one) }
+            if isCaseless, here.isEmpty, isLike(name, wanted, in: json) { throw .body }
             if let own = here.first?.names.first {
                 guard !seen.contains(own) else { throw .duplicated }
                 seen.append(own)
@@ -96,6 +104,36 @@ enum MemberSearch {
             Scan.firstIndex(of: UInt8(ascii: "\\"), in: written, from: 0) != nil
         else { return false }
         return unescaped(json, name) == wanted
+    }
+
+    /// Whether a name is one of those that are wanted to whoever reads letters in either case, with the two beyond ASCII that Unicode folds
+    /// to one of ASCII (U+017F to `s`, U+212A to `k`).
+    private static func isLike(_ name: Range<Int>, _ wanted: [Wanted], in json: Span<UInt8>) -> Bool {
+        let written = json.extracting(name)
+        let run = Scan.textRun(in: written, from: 0)
+        guard run.end < written.count || !run.isASCII else {
+            return wanted.contains { one in
+                one.names.first.map { written.isEqualIgnoringCase(to: $0.span) } == true
+            }
+        }
+        // Each character is written in six bytes at most.
+        let longest = wanted.reduce(0) { max($0, $1.names.first?.count ?? 0) }
+        guard name.count <= 6 * longest, let text = unescaped(json, name) else { return false }
+        let folded = folded(text)
+        return wanted.contains { one in
+            one.names.first.map { folded.span.isEqualIgnoringCase(to: $0.span) } == true
+        }
+    }
+
+    /// UTF-8 with those two letters as the ones of ASCII.
+    private static func folded(_ text: [UInt8]) -> [UInt8] {
+        String(decoding: text, as: UTF8.self).unicodeScalars.flatMap { scalar -> [UInt8] in
+            switch scalar {
+            case "\u{17F}": [UInt8(ascii: "s")]
+            case "\u{212A}": [UInt8(ascii: "k")]
+            default: Array(String(Character(scalar)).utf8)
+            }
+        }
     }
 
     // MARK: Texts

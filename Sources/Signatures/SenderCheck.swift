@@ -34,9 +34,10 @@ struct SenderCheck {
         switch special {
         case .sns:
             let pointer = "/SigningCertURL"
-            guard let url = try MemberSearch.texts(at: [pointer], in: content)[pointer] else {
-                throw .lacking(pointer)
-            }
+            let members = try MemberSearch.texts(at: [pointer, Self.topicPointer], in: content)
+            guard let url = members[pointer] else { throw .lacking(pointer) }
+            // Nothing is fetched for strangers.
+            try checkTopic(members)
             location = SenderLocation(url, of: .sns)
         case .payPal:
             let url = try head.needed("PAYPAL-CERT-URL")
@@ -175,7 +176,7 @@ struct SenderCheck {
     private mutating func verifySNS(_ content: Span<UInt8>) throws(SignatureError) {
         let needed = ["Type", "SignatureVersion", "Signature", "SigningCertURL", "MessageId"]
         let further = ["Message", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn"]
-        let members = try MemberSearch.texts(at: (needed + further).map { "/" + $0 }, in: content)
+        let members = try MemberSearch.texts(at: (needed + further).map { "/" + $0 }, in: content, isCaseless: true)
         for name in needed where members["/" + name] == nil { throw .lacking("/" + name) }
         guard let type = members["/Type"], let version = members["/SignatureVersion"],
             let text = members["/Signature"], let url = members["/SigningCertURL"],
@@ -205,7 +206,17 @@ struct SenderCheck {
             message += Array(name.utf8) + [ASCII.lineFeed] + value + [ASCII.lineFeed]
         }
         try verify(message.span, signature, .rsaPKCS1(digest), named: [".amazonaws.com", ".amazonaws.com.cn"])
+        try checkTopic(members)
         id = messageID
+    }
+
+    private static let topicPointer = "/TopicArn"
+
+    /// Whether a message is of a topic that is taken.
+    private func checkTopic(_ members: [String: [UInt8]]) throws(SignatureError) {
+        guard let topics = options.topics else { return }
+        guard let topic = members[Self.topicPointer] else { throw .lacking(Self.topicPointer) }
+        guard topics.contains(topic) else { throw .topic }
     }
 
     // MARK: PayPal

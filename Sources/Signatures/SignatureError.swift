@@ -30,6 +30,7 @@ package struct SignatureError: Error, Hashable, Sendable {
     package static let tooLong = SignatureError(.tooLong)
     package static let body = SignatureError(.body)
     package static let certificate = SignatureError(.certificate)
+    package static let topic = SignatureError(.topic)
     package static let unfetched = SignatureError(.unfetched)
 
     /// This is missing: a field of the head, a field of a form, or a member of JSON by its pointer (RFC 6901).

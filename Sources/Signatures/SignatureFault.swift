@@ -21,6 +21,8 @@ package enum SignatureFault: String, Sendable, CaseIterable {
     case body
     /// The certificate that the sender names is none of those that are pinned, isn't the sender's, or is out of its time.
     case certificate
+    /// The message is of a topic that isn't taken: another customer of the sender's has sent it.
+    case topic
     /// What the sender keeps on its own server can't be fetched now: its certificate, or the page that confirms a subscription.
     case unfetched
 
@@ -43,6 +45,7 @@ package enum SignatureFault: String, Sendable, CaseIterable {
         case .tooLong: "the content is longer than what can be verified"
         case .body: "the body can't be read for its signature"
         case .certificate: "the certificate of the signature isn't trusted"
+        case .topic: "the message is of a topic that the route doesn't take"
         case .unfetched: "what the sender keeps on its own server can't be fetched now"
         }
     }

@@ -17,6 +17,8 @@ package final class SignatureVerifier {
         package var publicURL: String?
         /// PayPal's id of the webhook, which is signed.
         package var webhookID = ""
+        /// Whose messages of SNS are taken; nil: those of any topic.
+        package var topics: SenderTopics?
         /// How bodies are read whose fields are signed.
         package var reading = SignedBodyReading()
         /// Whether requests have to be known again (`SignatureVerifier.replayKey`).

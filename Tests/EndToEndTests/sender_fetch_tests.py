@@ -16,6 +16,7 @@ from harness import DEADLINE, JSON, RECAST, ProxyTestCase, Upstream
 from lifecycle_support import reload
 
 HOST = "sns.eu-west-1.amazonaws.com"
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:orders"
 
 
 def openssl(*arguments, data=None):
@@ -68,14 +69,16 @@ class FetchTests(ProxyTestCase):
         shutil.copy(cls.authority + ".pem", os.path.join(cls.folder, "changing.pem"))
         fetch = f"fetch: {{ ca: {cls.authority}.pem, address: \"127.0.0.1:{cls.sender.port}\" }}"
         cls.routes = f"""
-  - {{ name: sns, match: /sns, upstream: app, request: json -> form, on_other_type: pass, verify: {{ preset: sns, {fetch} }} }}
-  - {{ name: pinned, match: /pinned, upstream: app, verify: {{ preset: sns, secret: "${{file:{cls.signer}.pem}}" }} }}
-  - {{ name: forward, match: /forward, upstream: app, verify: {{ preset: sns, {fetch} }}, challenge: forward }}
-  - {{ name: report, match: /report, upstream: app, verify: {{ preset: sns, {fetch}, on_failure: report }} }}
-  - {{ name: strangers, match: /strangers, upstream: app, verify: {{ preset: sns, fetch: {{ address: "127.0.0.1:{cls.sender.port}" }} }} }}
-  - {{ name: changing, match: /changing, upstream: app, verify: {{ preset: sns,
+  - {{ name: sns, match: /sns, upstream: app, request: json -> form, on_other_type: pass, verify: {{ preset: sns, topics: {TOPIC}, {fetch} }} }}
+  - {{ name: pinned, match: /pinned, upstream: app, verify: {{ preset: sns, topics: {TOPIC}, secret: "${{file:{cls.signer}.pem}}" }} }}
+  - {{ name: forward, match: /forward, upstream: app, verify: {{ preset: sns, topics: {TOPIC}, {fetch} }}, challenge: forward }}
+  - {{ name: report, match: /report, upstream: app, verify: {{ preset: sns, topics: {TOPIC}, {fetch}, on_failure: report }} }}
+  - {{ name: strangers, match: /strangers, upstream: app, verify: {{ preset: sns, topics: {TOPIC}, fetch: {{ address: "127.0.0.1:{cls.sender.port}" }} }} }}
+  - {{ name: changing, match: /changing, upstream: app, verify: {{ preset: sns, topics: {TOPIC},
       fetch: {{ ca: {cls.folder}/changing.pem, address: "127.0.0.1:{cls.sender.port}" }} }} }}
-  - {{ name: closed, match: /closed, upstream: app, verify: {{ preset: sns, fetch: {{ address: "127.0.0.1:1" }} }} }}
+  - {{ name: closed, match: /closed, upstream: app, verify: {{ preset: sns, topics: {TOPIC}, fetch: {{ address: "127.0.0.1:1" }} }} }}
+  - {{ name: account, match: /account, upstream: app, verify: {{ preset: sns, topics: ["arn:aws:sns:eu-west-1:210987654321:*"], {fetch} }} }}
+  - {{ name: any, match: /any, upstream: app, verify: {{ preset: sns, topics: any, {fetch} }} }}
   - {{ name: paypal, match: /paypal, upstream: app, verify: {{ preset: paypal, webhook_id: WH-1, {fetch} }} }}
 """
         super().setUpClass()
@@ -108,7 +111,7 @@ class FetchTests(ProxyTestCase):
         return f"https://{HOST}/{name}-{self.number}.pem"
 
     def message(self, url, key=None, **members):
-        members = {"Type": "Notification", "MessageId": "m1", "TopicArn": "arn:a", "Message": "hello", "Timestamp": "2026-11-24T00:00:00Z", **members}
+        members = {"Type": "Notification", "MessageId": "m1", "TopicArn": TOPIC, "Message": "hello", "Timestamp": "2026-11-24T00:00:00Z", **members}
         names = ["Message", "MessageId", "SubscribeURL", "Subject", "Timestamp", "Token", "TopicArn", "Type"]
         signed = "".join(f"{name}\n{members[name]}\n" for name in names if name in members)
         signature = openssl("dgst", "-sha256", "-sign", (key or self.signer) + ".key", data=signed.encode())
@@ -227,6 +230,27 @@ class FetchTests(ProxyTestCase):
         self.assertEqual(self.post("/sns", body).status, 200)
         self.assertEqual(self.upstream.one().body, body)
 
+    def test_amazon_signs_for_all_its_customers_so_the_topic_says_whose_a_message_is(self):
+        other = "arn:aws:sns:eu-west-1:210987654321:orders"
+        for body in (self.message(self.fresh(), TopicArn=other), self.subscription(TopicArn=other)):
+            self.assert_problem(self.post("/sns", body), 401, "signature_topic")
+            self.assertEqual(self.post("/report", body).status, 200)
+            self.assertEqual(self.upstream.one().fields.get("recast-verified"), "failed; sender=sns; reason=topic")
+            self.upstream.reset()
+        # Nobody's subscription to a topic of another's is confirmed, and no certificate is fetched for strangers.
+        self.assertEqual(self.sender.requests, [])
+        self.assert_problem(self.post("/account", self.message(self.fresh())), 401, "signature_topic")
+        self.assertEqual(self.upstream.requests, [])
+        for path, topic in (("/account", other), ("/any", other), ("/any", TOPIC), ("/sns", TOPIC)):
+            self.assertEqual(self.post(path, self.message(self.fresh(), TopicArn=topic)).status, 200)
+
+    def test_a_member_in_another_case_is_refused_since_nothing_signs_it(self):
+        body = self.message(self.fresh())
+        for more in (b'"message":"evil"', b'"subject":"evil"', b'"topicArn":"evil"', '"Me\u017f\u017fage":"evil"'.encode()):
+            self.assert_problem(self.post("/sns", body[:-1] + b"," + more + b"}"), 401, "signature_body")
+        self.assertEqual(self.upstream.requests, [])
+        self.assertEqual(self.post("/sns", body[:-1] + b',"MessageAttributes":{}}').status, 200)
+
     def test_a_confirmation_that_fails_is_asked_for_again_by_its_sender(self):
         def script(exchange):
             if "Confirm" in exchange.received.target:
@@ -258,7 +282,10 @@ class FetchTests(ProxyTestCase):
 
     def test_mistakes_in_the_settings(self):
         path = os.path.join(self.folder, "wrong.yaml")
-        for text, expected in (("preset: github, secret: s, fetch: true", "names no certificate"), ("preset: sns", "needs a secret"),
+        for text, expected in (("preset: github, secret: s, fetch: true", "names no certificate"), ("preset: sns, topics: any", "needs a secret"), ("preset: sns, fetch: true", "needs \"topics\""),
+                               ("preset: sns, fetch: true, topics: orders", "a topic has its account"),
+                               ("preset: sns, fetch: true, topics: [\"arn:aws:sns:eu-west-1:*\"]", "a topic has its account"),
+                               ("preset: github, secret: s, topics: any", "\"topics\""),
                                ("preset: sns, fetch: false", "needs a secret"), ("preset: sns, fetch: maybe", "\"fetch\""),
                                ("preset: sns, fetch: { ca: /nowhere.pem }", "/nowhere.pem"), ("preset: sns, fetch: { address: nowhere }", "\"address\""),
                                ("preset: sns, fetch: { url: x }", "has no key \"url\"")):

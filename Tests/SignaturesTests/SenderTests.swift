@@ -459,6 +459,29 @@ struct SenderTests {
                     return "{" + pairs.joined(separator: ",") + "}"
                 }
                 #expect(SampleWebhook(body(rest + all)).verify(settings, now: Self.now) == nil, "\(type) \(version)")
+                // Readers that don't tell cases apart take the last of both, and one that isn't there for what isn't signed.
+                for name in [
+                    "message", "MESSAGE", "meSSageid", "Me\u{17F}\u{17F}age", "m\\u0065ssage", "\\u004Dessage",
+                    "subject",
+                    "topicarn", "to\u{212A}en", "subscribeUrl",
+                ] {
+                    for more in [all + [(name, "evil")], [(name, "evil")] + all] {
+                        let fault = SampleWebhook(body(rest + more)).verify(settings, now: Self.now)
+                        #expect(fault == (name == "\\u004Dessage" ? .duplicated : .body), "\(name)")
+                    }
+                }
+                for name in ["Messages", "essage", "MessageAttributes", "m\u{E9}ssage", "UnsubscribeURL"] {
+                    let more = all + [(name, "other")]
+                    #expect(SampleWebhook(body(rest + more)).verify(settings, now: Self.now) == nil, "\(name)")
+                }
+                for (topics, fault) in [
+                    (["arn"], nil), (["b", "ar*"], nil), (["*"], nil), (["ar"], .topic), (["arnx*"], .topic),
+                    ([], .topic),
+                ] as [([String], SignatureFault?)] {
+                    var settings = settings
+                    settings.topics = SenderTopics(topics)
+                    #expect(SampleWebhook(body(rest + all)).verify(settings, now: Self.now) == fault, "\(topics)")
+                }
                 for index in all.indices {
                     var other = all
                     other[index].1 += "x"
@@ -471,6 +494,20 @@ struct SenderTests {
                 }
             }
         }
+    }
+
+    @Test("SNS: a topic's name tells its account")
+    func topicNames() {
+        let front = "arn:aws:sns:eu-west-1:123456789012:"
+        for name in ["orders", "orders.fifo", "a-b_c", "*", "orders*"] { #expect(SenderTopics.isName(front + name)) }
+        for name in ["arn:aws-cn:sns:cn-north-1:123456789012:x", "arn:aws-us-gov:sns:us-gov-west-1:123456789012:*"] {
+            #expect(SenderTopics.isName(name))
+        }
+        for name in [
+            "", "*", "arn:*", "arn:aws:sns:*", "arn:aws:sns:eu-west-1:*", "arn:aws:sns:eu-west-1:*:orders",
+            "arn:aws:sns:eu-west-1:12345678901*:a", "arn:aws:sns:eu-west-1::a", "arn:aws:sqs:eu-west-1:123456789012:a",
+            "orders", front, front + "*a", front + "a:b", front + "a b", front + "\u{E9}", " " + front + "a",
+        ] { #expect(!SenderTopics.isName(name), "\(name)") }
     }
 
     @Test("PayPal: id, time, webhook and the content's CRC")

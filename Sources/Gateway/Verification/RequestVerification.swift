@@ -54,6 +54,7 @@ public final class RequestVerification: Sendable {
     /// What is signed and looked at, for people.
     package var summary: [(key: String, value: String)] {
         var lines = options.scheme.summary
+        if let topics = options.topics { lines.append(("topics", topics.description)) }
         if options.scheme.signsURL { lines.append(("url", options.publicURL ?? "the request's own")) }
         switch failure {
         case .status(let status): lines.append(("otherwise", "\(status)"))

@@ -44,6 +44,7 @@ struct VerifyReader {
                     context.text($0, "\"webhook_id\"")
                 } ?? ""
         }
+        if scheme.special == .sns { options.topics = topics(section) }
         let failure = failure(section, scheme)
         let replay = replay(section, scheme)
         let token = challengeToken(section, scheme)
@@ -393,6 +394,31 @@ struct VerifyReader {
         }
         section.record("public_url", text, .line(node.position.line))
         return text
+    }
+
+    /// Whose messages of SNS are taken: topics, or `any`, which has to be said, since anybody can have a topic.
+    private func topics(_ section: SectionReader) -> SenderTopics? {
+        guard let node = section.required("topics", example: "arn:aws:sns:eu-west-1:123456789012:orders") else {
+            return nil
+        }
+        if case .scalar("any", _) = node.content {
+            section.record("topics", "any", .line(node.position.line))
+            return nil
+        }
+        var names: [String] = []
+        for element in context.elements(node, "\"topics\"") ?? [] {
+            guard let name = context.text(element, "a topic") else { continue }
+            if !context.isUnresolved(element), !SenderTopics.isName(name) {
+                context.report(
+                    element.position,
+                    "a topic has its account, as in arn:aws:sns:eu-west-1:123456789012:orders, with a * at its end for any rest; "
+                        + "\"topics: any\" takes messages of any customer of Amazon's")
+            }
+            names.append(name)
+        }
+        if names.isEmpty { context.report(node.position, "\"topics\" names no topic") }
+        section.record("topics", names.joined(separator: " "), .line(node.position.line))
+        return SenderTopics(names)
     }
 
     /// A status, or `report`.
