@@ -338,6 +338,12 @@ class ConsoleTests(TryTestCase):
         self.assertNotIn("sesame", json.dumps(answer))
         self.assertNotIn(os.environ["HOME"], json.dumps(answer))
         self.assertEqual(answer["unchecked_lines"], [3])
+        # Where the route itself hangs on such a value there is none to try.
+        for definition, line in (("request: form -> json\nupstream: '${env:HOME}'\n", 2), ("match: '${file:/x}'\nrequest: form -> json\n", 1),
+                                 ("request:\n  decode: { as: '${env:HOME}' }\n  encode: { as: json }\n", 2)):
+            status, answer = self.attempt(definition=definition, body="a=1")
+            self.assertEqual((status, [one["line"] for one in answer["mistakes"]]), (422, [line]), answer)
+            self.assertIn("can't be read without what ${env:…}", answer["mistakes"][0]["message"])
 
     def test_what_a_sample_may_cost_is_bounded(self):
         deep = "[" * 60 + ",".join("1" for _ in range(5000)) + "]" * 60

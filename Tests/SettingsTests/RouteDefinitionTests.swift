@@ -19,6 +19,21 @@ import Transcoding
         }
     }
 
+    @Test(
+        "what can't be read without a variable is told, and nothing is made up for it",
+        arguments: [
+            "request: form -> json\nupstream: \"${env:NONE}\"", "match: \"${file:/none}\"\nrequest: form -> json",
+            "request:\n  decode: { as: \"${env:NONE}\" }\n  encode: { as: json }",
+            "request: { decode: \"${env:NONE}\", encode: json }",
+        ])
+    func dependsOnVariables(_ text: String) {
+        let line = text.split(separator: "\n").firstIndex { $0.contains("${") } ?? 0
+        #expect(
+            Self.mistakes(text) == [
+                "\(line + 1):1: the route can't be read without what ${env:…} or ${file:…} gives here: write the value itself"
+            ])
+    }
+
     /// What the readers of files make of `yaml`, in a file around it.
     private static func read(_ yaml: String) throws -> SettingsFile {
         let upstreams = "upstreams: { app: \"127.0.0.1:3000\", other: \"127.0.0.1:3000\" }\n"

@@ -90,6 +90,15 @@ public struct RouteDefinition: Sendable {
             }
         }
         guard let file, context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
+        // What can't be read without a variable is left out of a file, all of the route here.
+        guard !file.settings.routes.isEmpty else {
+            throw SettingsMistakes([
+                SettingsMistake(
+                    line: file.unresolvedLines.first ?? 1, column: 1,
+                    message:
+                        "the route can't be read without what ${env:…} or ${file:…} gives here: write the value itself")
+            ])
+        }
         try file.runExamples()
         self.file = file
         index = 0
