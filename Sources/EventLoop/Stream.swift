@@ -65,6 +65,29 @@ public final class Stream {
         return bytesWritten > held ? bytesWritten - held : 0
     }
 
+    /// Has the system ask the peer's system, after `time` nanoseconds of silence, whether it is there, and break the connection when
+    /// that has said nothing for about as long again. The peer's program hears nothing of it, and that it hangs isn't noticed.
+    public func probe(after time: UInt64) {
+        guard !isClosed else { return }
+        let seconds = Int32(clamping: max(1, time / 1_000_000_000))
+        set(Int32(SOL_SOCKET), SO_KEEPALIVE, 1)
+        // A unix socket's peer is on this machine: its end is always told.
+        set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, min(seconds, Self.longestProbe))
+        set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, min(max(1, seconds / Self.probes), Self.longestProbe))
+        set(Int32(IPPROTO_TCP), TCP_KEEPCNT, Self.probes)
+    }
+
+    /// Probes that must stay without an answer.
+    private static let probes: Int32 = 3
+    /// Seconds between two that the system takes (`MAX_TCP_KEEPIDLE`).
+    private static let longestProbe: Int32 = 32767
+
+    private func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        // SAFETY: the option is an Int32, read during the call.
+        _ = unsafe setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     internal struct State: OptionSet {
         let rawValue: UInt16
         /// The owner wants bytes.

@@ -289,6 +289,37 @@ class QuietCallTests(unittest.TestCase):
         self.assertIn("body_timeout", raised.exception.details())
 
 
+class LongSilenceTests(unittest.TestCase):
+    """A call on which nobody speaks for long, as its route lets it."""
+
+    def test_the_server_is_not_asked_too_often_whether_it_is_there(self):
+        """gRPC's servers end a connection whose client asks more often than every five minutes."""
+        server, service, port = serve()
+        self.addCleanup(lambda: server.stop(None).wait(DEADLINE))
+        recast = Recast("  - { name: all, match: '/*', upstream: app }\n", {"app": f"{{ http: 2, address: '127.0.0.1:{port}' }}"},
+                        settings="http2: { ping: 300ms }\n")
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        over = threading.Event()
+        self.addCleanup(over.set)
+
+        def messages():
+            yield b"first"
+            over.wait(DEADLINE)
+
+        with grpc.insecure_channel(f"127.0.0.1:{recast.port}", OPTIONS) as channel:
+            answers = channel.stream_stream(SERVICE + "both")(messages(), timeout=DEADLINE)
+            self.assertEqual(next(answers), b"first")
+            # Its deadline is the time that passes.
+            with self.assertRaises(grpc.RpcError) as raised:
+                channel.unary_unary(SERVICE + "unary/wait")(b"", timeout=4)
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+            self.assertTrue(answers.is_active(), "the call has ended")
+            over.set()
+            self.assertEqual(list(answers), [])
+            self.assertEqual(answers.code(), grpc.StatusCode.OK)
+
+
 class DownTests(unittest.TestCase):
     def test_an_upstream_that_is_down(self):
         recast = Recast("  - { name: all, match: '/*', upstream: app }\n", {"app": f"{{ http: 2, address: '127.0.0.1:{free_port()}' }}"})

@@ -1,10 +1,13 @@
-"""Clients of HTTP/2 that are gone without a word: while a request of theirs is on its way, a PING asks whether they are there."""
+"""Peers of HTTP/2 that are gone without a word: while a request is on its way, a PING asks whether they are there."""
+
+import threading
 
 from admin import Admin, admin_port
 from ext_proc_client import ExtProcTestCase, Processing
 from ext_proc_client import pseudo as processed
-from harness import FORM, Recast
+from harness import DEADLINE, FORM, Recast
 from http2_client import ACK, PING, HTTP2Client, HTTP2TestCase, ping, pseudo
+from http2_upstream_support import HTTP2ServerTestCase
 from lifecycle_support import wait_until
 
 SETTINGS = "http2: { ping: 1s }\ntimeouts: { keep_alive: 2s }\n"
@@ -146,3 +149,39 @@ class ProcessingPingTests(ExtProcTestCase):
         client.until(lambda: asked(client) >= 4)
         call.body("request", b"&b=2", end=True)
         self.assertEqual(call.take_streamed("request", call.take_headers("request", [])).json, {"a": "1", "b": "2"})
+
+
+class UpstreamPingTests(HTTP2ServerTestCase):
+    """Upstreams that say nothing for long: a server of gRPC ends a connection whose client asks more often (grpc_tests has one)."""
+
+    @staticmethod
+    def asked(server):
+        """How often it was asked for a sign of life."""
+        return sum(kind == PING and not flags & ACK for connection in server.connections for kind, flags, _ in connection.events)
+
+    def test_a_silence_is_asked_about_twice(self):
+        server = self.server()
+        server.hold(self)
+        self.proxy(server, routes="  - { name: all, match: '/*', upstream: app, timeouts: { first_byte: 3s } }\n",
+                   settings="http2: { ping: 200ms }\n")
+        self.assertEqual(self.send().status, 504)
+        self.assertEqual(self.asked(server), 2)
+
+    def test_the_next_silence_is_asked_about_again(self):
+        server, speak = self.server(), threading.Semaphore(0)
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.respond(200)
+            for _ in range(3):
+                speak.acquire(timeout=DEADLINE)
+                exchange.content(b"x")
+            exchange.content(b"", end=True)
+
+        server.script = script
+        self.proxy(server, settings="http2: { ping: 200ms }\n")
+        client = self.begin()
+        for count in (2, 4, 6):
+            wait_until(f"{count} questions", lambda: self.asked(server) >= count)  # noqa: B023
+            speak.release()
+        self.assertEqual(client.response().body, b"xxx")

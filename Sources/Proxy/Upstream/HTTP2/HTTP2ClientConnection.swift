@@ -52,6 +52,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     private let life: (until: UInt64, requests: Int)
     /// When bytes came last.
     private var heardAt: UInt64
+    /// How often the server was asked for a sign of life since it has said anything in a stream, and when last.
+    private var questions = 0
+    private var askedAt: UInt64 = 0
     /// Whether any request has had content.
     private var hasSentContent = false
     /// What the server said first, where that is no HTTP/2.
@@ -59,6 +62,11 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
 
     /// Sides that are kept for other exchanges.
     private static let mostFree = 64
+    /// Questions that follow one another as soon as the server is silent again, and nanoseconds between any two behind those. A server
+    /// of gRPC takes three, unless it sends something between them, and one more in five minutes: with the next it ends the connection and
+    /// all calls on it (ENHANCE_YOUR_CALM, "too_many_pings"; gRPC's proposal A8). One may cross with what it sends, which counts there.
+    private static let mostQuestions = 2
+    private static let timeBetweenQuestions: UInt64 = 330_000_000_000
 
     /// Begins with a connection, which speaks TLS already where it is to.
     ///
@@ -141,7 +149,11 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
 
     /// Says that a side got something: its exchange is told when all that was read has been looked at. What a side had kept of a
     /// response when the connection was closed it looks at by itself.
-    func noteTouched(_ side: HTTP2Upstream) { if phase != .closed { touched.append(side) } }
+    func noteTouched(_ side: HTTP2Upstream) {
+        guard phase != .closed else { return }
+        if questions > 0 { endQuestions() }
+        touched.append(side)
+    }
 
     /// A request that began at `time` got no answer in its own time: where nothing else has come since either, the server may be gone
     /// without a word, and requests that come are better off elsewhere. So are they where the request was `sending`, and the server doesn't
@@ -248,6 +260,12 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         timer.set(after: pool.http2.ping.nanoseconds)
     }
 
+    /// The server has said something in a stream: it may be asked again as soon as it is silent.
+    private func endQuestions() {
+        questions = 0
+        if wait == .sign { expectSign() }
+    }
+
     private func timedOut() {
         switch wait {
         case .settings: abandon(.timedOut)
@@ -255,6 +273,14 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         case .sign:
             let (time, silence) = (pool.http2.ping.nanoseconds, pool.loop.now &- heardAt)
             guard silence >= time else { return timer.set(after: time - silence) }
+            let passed = pool.loop.now &- askedAt
+            if questions >= Self.mostQuestions, passed < Self.timeBetweenQuestions {
+                // Meanwhile the server's system is asked, of which its program hears nothing.
+                stream.probe(after: time)
+                return timer.set(after: Self.timeBetweenQuestions - passed)
+            }
+            questions += 1
+            askedAt = pool.loop.now
             wait = .ping
             timer.set(after: time)
             session.ping()
