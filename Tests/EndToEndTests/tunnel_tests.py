@@ -4,12 +4,17 @@ import base64
 import contextlib
 import hashlib
 import os
+import select
+import socket
 import struct
 import threading
 
-from harness import ProxyTestCase
+from harness import DEADLINE, ProxyTestCase, Recast, select_nothing
+from raw_client import Client
 
 UPLOAD = 64 << 20
+MUCH = 32 << 20  # more than the systems on the way hold
+SWITCHED = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 
 
 def accept_key(key):
@@ -131,6 +136,120 @@ class WebSocketTests(ProxyTestCase):
             response = client.response()
             self.assertEqual((response.status, response.fields.all("upgrade")), (426, ["websocket", "other/1"]))
             self.assertIn("Upgrade", response.fields.all("connection"))
+
+
+def read_to_end(connection):
+    """How many bytes come, and whether a FIN or a reset ends them."""
+    count = 0
+    try:
+        while data := connection.recv(1 << 16):
+            count += len(data)
+        return count, "FIN"
+    except ConnectionResetError:
+        return count, "reset"
+
+
+def send_much(connection):
+    """To a peer that may have enough of it."""
+    with contextlib.suppress(OSError):
+        connection.sendall(bytes(MUCH))
+
+
+def fill(connection):
+    """Sends until nothing more is taken: what waits on the way is all that there is room for."""
+    with contextlib.suppress(OSError):
+        while select.select([], [connection], [], 0.5)[1]:
+            connection.send(bytes(1 << 16), socket.MSG_DONTWAIT)
+
+
+class TunnelEndTests(ProxyTestCase):
+    """F23: when a tunnel that has said nothing for its time is closed, and what a side gets for which bytes still wait."""
+
+    upstream_receive_buffer = 8192
+    routes = """
+  - { name: brief, match: /brief, upstream: app, timeouts: { tunnel: 700ms } }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+    def open(self, target, port=None):
+        client = Client(port or self.recast.port, receive_buffer=8192)
+        self.addCleanup(client.socket.close)
+        client.send(f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Request-Id: {self.id()}\r\n\r\n")
+        while client.reader.received < len(SWITCHED) or b"\r\n\r\n" not in client.reader.buffer:
+            client.reader.buffer += client.socket.recv(1)
+            client.reader.received += 1
+        return client.socket
+
+    def push(self):
+        """The upstream sends much."""
+        def script(exchange):
+            exchange.send(SWITCHED)
+            send_much(exchange.connection)
+            exchange.close()
+
+        self.upstream.script = script
+
+    def drop(self):
+        """The upstream takes nothing until it is told to; returns that event, another one, and how what came has ended."""
+        go_on, ended, found = threading.Event(), threading.Event(), []
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            exchange.send(SWITCHED)
+            go_on.wait(DEADLINE)
+            found.append(read_to_end(exchange.connection))
+            ended.set()
+            exchange.close()
+
+        self.upstream.script = script
+        return go_on, ended, found
+
+    def test_a_slow_reader_is_not_idle(self):
+        """The system has megabytes for it, so that Recast hears for long of no byte that it takes."""
+        self.push()
+        connection, count = self.open("/brief"), 0
+        while count < 100 * 8192:
+            count += len(connection.recv(8192))
+            select_nothing()
+        self.assertEqual((count + read_to_end(connection)[0]), MUCH)
+        self.assertNotIn("flags", self.recast.log_entry(self.id()))
+
+    def test_a_client_that_reads_nothing_can_t_take_what_it_got_for_all(self):
+        self.push()
+        connection = self.open("/brief")
+        self.assertEqual(self.recast.log_entry(self.id())["flags"], "TI")
+        count, end = read_to_end(connection)
+        self.assertEqual(end, "reset")
+        self.assertLess(count, MUCH)
+
+    def test_an_upstream_that_reads_nothing_can_t_either(self):
+        go_on, ended, found = self.drop()
+        connection = self.open("/brief")
+        fill(connection)
+        self.assertEqual(self.recast.log_entry(self.id())["flags"], "TI")
+        go_on.set()
+        self.assertTrue(ended.wait(DEADLINE))
+        self.assertEqual([end for _, end in found], ["reset"])
+
+    def test_one_on_which_nothing_waits_ends_by_a_fin(self):
+        go_on, ended, found = self.drop()
+        go_on.set()
+        self.assertEqual(read_to_end(self.open("/brief")), (0, "FIN"))
+        self.assertTrue(ended.wait(DEADLINE))
+        self.assertEqual(found, [(0, "FIN")])
+        self.assertEqual(self.recast.log_entry(self.id())["flags"], "TI")
+
+    def test_an_upstream_for_which_bytes_wait_at_the_end_of_a_drain(self):
+        go_on, ended, found = self.drop()
+        recast = Recast(self.routes, {"app": f"127.0.0.1:{self.upstream.port}"}, settings="timeouts: { grace: 200ms }\n")
+        self.addCleanup(recast.remove)
+        connection = self.open("/plain", recast.port)
+        fill(connection)
+        self.assertEqual(recast.stop(), 0)
+        go_on.set()
+        self.assertTrue(ended.wait(DEADLINE))
+        self.assertEqual([end for _, end in found], ["reset"])
+        self.assertEqual(recast.log_entry(self.id())["flags"], "GT")
 
 
 class EarlyAnswerTests(ProxyTestCase):

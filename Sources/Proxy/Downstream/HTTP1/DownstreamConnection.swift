@@ -467,7 +467,8 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     func tunnelEnded(_ flag: EndReason?, reset: Bool) {
         guard phase == .tunnel else { return }
         exchange?.record.flag = flag
-        close(reset: reset)
+        stream.flush()
+        close(reset: reset || stream.queued > 0)
     }
 
     /// For draining: closes a connection that serves no request, at once or when it has been idle for a short while.

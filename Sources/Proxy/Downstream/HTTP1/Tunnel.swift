@@ -5,7 +5,8 @@ internal import Octets
 /// Two connections that have left HTTP (101 Switching Protocols): what one side sends, the other one gets.
 ///
 /// A side that can't take more stops the other one from being read. A FIN is passed on behind what came before it; an error
-/// of one side resets the other. The client's connection owns the tunnel, and the tunnel the upstream's.
+/// of one side resets the other, and so does the end of the tunnel a side for which bytes still wait here: it can't take what it got
+/// for all that there was. The client's connection owns the tunnel, and the tunnel the upstream's.
 final class Tunnel: StreamHandler {
     private let client: Stream
     private let upstream: Stream
@@ -15,19 +16,22 @@ final class Tunnel: StreamHandler {
     private var timer: Timer!
     private let idle: UInt64
     private var isClosed = false
+    /// What the systems of both sides had taken when it was looked at last.
+    private var taken: UInt64 = 0
     /// Bytes that the client has sent since the tunnel began.
     private(set) var bytesUp = 0
     /// Bytes that the upstream has sent since.
     private(set) var bytesDown = 0
 
-    /// - Parameter idle: nanoseconds without a byte in either direction after which the tunnel is closed.
+    /// - Parameter idle: nanoseconds without a byte in either direction after which the tunnel is closed: none has come, and none of
+    ///   those that wait was taken.
     init(client: Stream, upstream connection: UpstreamConnection, owner: DownstreamConnection, idle: UInt64) {
         self.client = client
         self.upstream = connection.stream
         self.connection = connection
         self.owner = owner
         self.idle = idle
-        timer = Timer(loop: client.loop) { [unowned self] in end(.tunnelIdle) }
+        timer = Timer(loop: client.loop) { [unowned self] in lookAtBytes() }
     }
 
     /// Takes both connections over. `first` are bytes of the upstream's that came with its 101, which has been written.
@@ -46,7 +50,19 @@ final class Tunnel: StreamHandler {
         guard !isClosed else { return }
         isClosed = true
         timer.cancel()
+        upstream.flush()
+        if upstream.queued > 0 { upstream.abort() }
         connection.close()
+    }
+
+    /// No byte has come for a while. A slow reader may take some all the same: nothing tells as long as the system, which holds
+    /// megabytes, has no room for more.
+    private func lookAtBytes() {
+        let (taken, written) = (client.bytesTaken &+ upstream.bytesTaken, client.bytesWritten &+ upstream.bytesWritten)
+        let waits = taken < written || client.queued > 0 || upstream.queued > 0
+        guard waits, taken != self.taken else { return end(.tunnelIdle) }
+        self.taken = taken
+        timer.set(after: idle)
     }
 
     private func other(than stream: Stream) -> Stream { stream === client ? upstream : client }
