@@ -18,7 +18,8 @@ extension SettingsNotes {
     var verificationNotes: [SettingsNote] {
         let open = settings.listen.filter { settings.listener(at: $0).tls == nil && !$0.isLocal }
         return settings.routes.indices.flatMap { index in
-            secretNotes(index) + replayNotes(index) + challengeNotes(index) + clearNotes(index, open)
+            secretNotes(index) + topicNotes(index) + replayNotes(index) + challengeNotes(index)
+                + clearNotes(index, open)
         }
     }
 
@@ -44,6 +45,20 @@ extension SettingsNotes {
                 "\(secret.what) of \(counted(secret.bytes, "byte")) can be guessed \(way)",
                 "have one made of \(Self.shortSecret) bytes or more", at: secret.position)
         }
+    }
+
+    // MARK: Topics
+
+    private func topicNotes(_ index: Int) -> [SettingsNote] {
+        guard let options = settings.routes[index].verification?.options, options.scheme.special == .sns,
+            effectiveOfRoutes[index].contains(where: { $0.key.hasSuffix("verify.topics") && $0.origin == .standard })
+        else { return [] }
+        return [
+            note(
+                .warning, "topics_any", index,
+                "Amazon signs for all its customers with the same keys, so that whoever has an account can have a message verified here",
+                "write topics: with the ARNs of yours, or any")
+        ]
     }
 
     // MARK: Replays

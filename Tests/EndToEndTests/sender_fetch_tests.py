@@ -282,7 +282,7 @@ class FetchTests(ProxyTestCase):
 
     def test_mistakes_in_the_settings(self):
         path = os.path.join(self.folder, "wrong.yaml")
-        for text, expected in (("preset: github, secret: s, fetch: true", "names no certificate"), ("preset: sns, topics: any", "needs a secret"), ("preset: sns, fetch: true", "needs \"topics\""),
+        for text, expected in (("preset: github, secret: s, fetch: true", "names no certificate"), ("preset: sns, topics: any", "needs a secret"),
                                ("preset: sns, fetch: true, topics: orders", "a topic has its account"),
                                ("preset: sns, fetch: true, topics: [\"arn:aws:sns:eu-west-1:*\"]", "a topic has its account"),
                                ("preset: github, secret: s, topics: any", "\"topics\""),

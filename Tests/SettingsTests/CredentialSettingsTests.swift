@@ -216,6 +216,17 @@ import Testing
     }
 
     @Test(
+        "check warns where messages of SNS are taken from topics of anybody, and nobody has said so",
+        arguments: [
+            ("", true), (", topics: any", false), (", topics: arn:aws:sns:eu-west-1:123456789012:orders", false),
+        ])
+    func topics(more: String, isNoted: Bool) throws {
+        let notes = try Self.notes("verify: { preset: sns, fetch: true\(more) }").filter { $0.code == "topics_any" }
+        #expect(notes.count == (isNoted ? 1 : 0))
+        #expect(notes.allSatisfy { $0.severity == .warning && $0.route == "all" })
+    }
+
+    @Test(
         "check warns of challenges that are refused for want of a token, or that don't reach their route",
         arguments: [
             ("meta", "", "/a", ["challenge_token_missing"]), ("whatsapp", "", "/a", ["challenge_token_missing"]),
