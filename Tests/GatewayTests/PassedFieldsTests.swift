@@ -299,21 +299,52 @@ import Testing
         let rules = HeaderEditor(HeaderEdits(remove: [.init(name: "server")], add: [field("Vary", "X")]))
         let type = Array("application/json".utf8)
         var added = OutputBuffer()
-        changes.appendLines(
-            to: &added, of: head, contentType: type.span, coding: .gzip,
-            sourceFields: ["accept", "accept-encoding", "origin", "x-tenant"])
+        let sources = ["accept", "accept-encoding", "origin", "x-tenant"]
+        let addsVary = changes.addsVary(to: head, sources)
+        #expect(addsVary)
+        changes.appendLines(to: &added, of: head, contentType: type.span, coding: .gzip, vary: sources)
         let lines = added.span.copied()
-        let converted = result(PassedFields(response: head, changes, replacesType: true), head, rules: rules) {
-            $0.append(lines)
-        }
+        let fields = PassedFields(response: head, changes, replacesType: true, replacing: [.vary])
+        let converted = result(fields, head, rules: rules) { $0.append(lines) }
         #expect(
             converted.fields == [
                 "content-type": ["application/json"], "etag": ["W/\"a\""],
-                "vary": ["Origin", "Accept", "Accept-Encoding", "x-tenant", "X"], "x-a": ["1"],
+                "vary": ["Origin, Accept, Accept-Encoding, x-tenant", "X"], "x-a": ["1"],
                 "content-encoding": ["gzip"],
             ])
         let dropsTag = HeaderEditor(HeaderEdits(remove: [.init(name: "etag")]))
         #expect(result(PassedFields(response: head, .weakTag), head, rules: dropsTag).fields["etag"] == nil)
+    }
+
+    @Test(
+        "Vary is one line with all names, each once, and stays as it came where it says enough",
+        arguments: [
+            ([], [], [], nil), ([], .variesByAccept, [], "Accept"),
+            ([], [.variesByAccept, .variesByCoding], ["accept", "x-a"], "Accept, Accept-Encoding, x-a"),
+            (
+                ["Origin", "", "Cookie, X-A"], .variesByCoding, ["x-a", "x-b"],
+                "Origin, Cookie, X-A, Accept-Encoding, x-b"
+            ),
+            (["ACCEPT", "accept-encoding"], [.variesByAccept, .variesByCoding], [], nil),
+            (["Origin", "*"], [.variesByAccept, .variesByCoding], ["x-a"], nil), (["Origin"], [], ["origin"], nil),
+            ([""], [], ["x-a"], "x-a"), (["Origin"], .variesByAccept, ["*", "x-a"], "*"),
+        ] as [([String], HeadChanges, [String], String?)])
+    func vary(lines: [String], changes: HeadChanges, sources: [String], wanted: String?) throws {
+        var head = MessageHead()
+        var parser = ResponseParser()
+        let bytes = Array(
+            ("HTTP/1.1 200 OK\r\n" + lines.map { "Vary: \($0)\r\n" }.joined() + "\r\n").utf8)
+        #expect(try parser.parse(bytes.span, into: &head) == bytes.count)
+        let addsVary = changes.addsVary(to: head, sources)
+        #expect(addsVary == (wanted != nil))
+        guard let wanted else { return }
+        var added = OutputBuffer()
+        changes.appendLines(to: &added, of: head, contentType: nil, coding: nil, vary: sources)
+        let text = added.span.copied()
+        #expect(
+            result(PassedFields(response: head, changes, replacing: [.vary]), head) { $0.append(text) }.fields == [
+                "vary": [wanted]
+            ])
     }
 
     @Test(

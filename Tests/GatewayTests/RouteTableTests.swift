@@ -185,6 +185,36 @@ import Testing
         }
     }
 
+    @Test("the fields that choose are those of routes for the same paths, methods and hosts")
+    func fieldsThatChoose() throws {
+        let v = HeaderCondition(name: "x-v", values: ["2"])
+        let table = RouteTable([
+            try Self.route(0, "/a", methods: ["POST"], headers: [v]),
+            try Self.route(1, "/b", hosts: ["b"], headers: [v]),
+            try Self.route(2, "/c", types: ["application/json"]),
+            try Self.route(3, "/d", headers: [v, HeaderCondition(name: "x-w", values: ["1"])]),
+            try Self.route(4, "/*"), try Self.route(5, "/d", headers: [HeaderCondition(name: "x-late", values: ["1"])]),
+        ])
+        for (path, host, fields, wanted) in [
+            ("/a", "a", [], []), ("/b", "a", [], []), ("/b", "b", [], ["x-v"]), ("/c", "a", [], ["content-type"]),
+            ("/c", "a", [("Content-Type", "application/json")], ["content-type"]), ("/d", "a", [], ["x-v"]),
+            ("/d", "a", [("X-V", "2")], ["x-w"]), ("/d", "a", [("X-V", "2"), ("X-W", "1")], ["x-v", "x-w"]),
+            ("/e", "a", [("X-V", "2")], []),
+        ] as [(String, String, [(String, String)], [String])] {
+            let request = try requestHead("GET", path, host: host, fields: fields)
+            guard case .found(let found) = table.find(request) else {
+                Issue.record("no route for \(path)")
+                continue
+            }
+            let names = table.fieldsThatChoose(found.route, for: request)
+            #expect(names == wanted, "\(path) \(fields)")
+        }
+        let plain = RouteTable([try Self.route(0, "/a", methods: ["POST"], headers: [v]), try Self.route(1, "/*")])
+        let request = try requestHead("GET", "/a", fields: [])
+        let none = plain.fieldsThatChoose(plain.routes[1], for: request)
+        #expect(none.isEmpty)
+    }
+
     @Test("a route whose type differs is passed over when a later one matches")
     func typeMismatchGoesOn() throws {
         let table = RouteTable([
@@ -265,6 +295,38 @@ import Testing
                 let one = table.find(at: index, for: request) != nil
                 #expect(one == (alone[index].find(at: 0, for: request) != nil))
             }
+        }
+    }
+
+    @Test("a request that has the same in the fields that chose a route finds the same", arguments: 0..<40)
+    func fieldsThatChoose(seed: UInt64) throws {
+        var generator = SplitMix(state: seed)
+        let table = RouteTable(
+            Self.routes(try Self.matches(Int.random(in: 4...120, using: &generator), &generator)))
+        func fields() -> [(String, String)] {
+            var fields: [(String, String)] = []
+            for name in ["x-tenant", "x-v", "x-v"] where Bool.random(using: &generator) {
+                fields.append((name, "\(Int.random(in: 0..<4, using: &generator))"))
+            }
+            if Bool.random(using: &generator) { fields.append(("content-type", "text/plain")) }
+            return fields
+        }
+        for _ in 0..<60 {
+            let host = ["a.example", "x.b.example", "other"].randomElement(using: &generator)!
+            let path = ["/", "/a", "/a/b", "/v1/x", "/b"].randomElement(using: &generator)!
+            let own = fields()
+            let request = try requestHead("GET", path, host: host, fields: own)
+            guard case .found(let found) = table.find(request) else { continue }
+            let names = table.fieldsThatChoose(found.route, for: request)
+            #expect(Set(names).count == names.count)
+            for _ in 0..<8 {
+                let others = own.filter { names.contains($0.0) } + fields().filter { !names.contains($0.0) }
+                let other = try requestHead("GET", path, host: host, fields: others)
+                #expect(Self.name(table.find(other)) == found.route.name, "\(host) \(path) \(own) \(others) \(names)")
+            }
+            let post = try requestHead("POST", path, host: host, fields: own)
+            let none = table.fieldsThatChoose(found.route, for: post)
+            #expect(none.isEmpty)
         }
     }
 

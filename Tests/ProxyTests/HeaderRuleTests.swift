@@ -57,8 +57,10 @@ import Transcoding
     )
     func vary() throws {
         let mix = SourceReference.literalMix([
-            .literal("a "), .source(.header("x-b")), .source(.clientAddress), .source(.query("q")),
+            .literal("a "), .source(.header("x-b")), .source(.query("q")),
         ])
+        let address = HeaderEdits(
+            set: [field("X-Tenant", from: .header("x-tenant"))], add: [field("X-Client", from: .clientAddress)])
         let edits = HeaderEdits(
             set: [field("X-Tenant", from: .header("x-tenant")), field("X-Const", "c")],
             add: [.init(name: "X-Mix", value: mix, text: "mix"), field("X-Again", from: .header("x-tenant"))])
@@ -66,8 +68,9 @@ import Transcoding
         let own = HeaderEdits(remove: [.init(name: "vary")], set: [field("X-Tenant", from: .header("x-tenant"))])
         let get = "GET / HTTP/1.1\r\nHost: a\r\nX-Tenant: t\r\n\r\n"
         for (edits, fields, wanted) in [
-            (edits, "", "x-b|x-tenant"), (edits, "Vary: Origin, X-TENANT\r\n", "Origin, X-TENANT|x-b"),
-            (edits, "Vary: *\r\n", "*"), (bare, "", "x-tenant"), (own, "", nil),
+            (edits, "", "x-b, x-tenant"), (edits, "Vary: Origin, X-TENANT\r\n", "Origin, X-TENANT, x-b"),
+            (edits, "Vary: *\r\n", "*"), (address, "", "*"), (address, "Vary: Origin\r\n", "*"), (bare, "", "x-tenant"),
+            (own, "", nil),
             (HeaderEdits(set: [field("X-Const", "c")]), "", nil),
         ] as [(HeaderEdits, String, String?)] {
             try withRig([forward(options: options(HeaderEdits(), edits))]) { rig throws in
@@ -79,9 +82,49 @@ import Transcoding
                 }
             }
         }
-        // A request's field that only the request gets changes no response.
-        try withRig([forward(options: options(bare))]) { rig throws in
-            #expect(try rig.exchange(get).response["Vary"] == nil)
+        // A request's field that only the request gets changes no response, unless the upstream says so: then it is the client's field
+        // that decided.
+        let renamed = HeaderEdits(
+            set: [field("X-Org", from: .header("x-tenant"))], add: [field("X-Org", from: .header("x-b"))])
+        try withRig([forward(options: options(renamed))]) { rig throws in
+            for (fields, wanted) in [
+                ("", nil), ("Vary: X-Other\r\n", "X-Other"), ("Vary: x-org\r\n", "x-org, x-tenant, x-b"),
+                ("Vary: *\r\n", "*"),
+            ] as [(String, String?)] {
+                let answer = "HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n"
+                #expect(try rig.exchange(get, answer: answer).response["Vary"] == wanted, "\(fields)")
+            }
+        }
+    }
+
+    @Test("Vary names what decides who answers, what is asked for, and who may have it")
+    func varyByRequest() throws {
+        func route(
+            _ index: Int, _ path: String, _ headers: [HeaderCondition] = [], rewrite: Rewrite? = nil,
+            authorization: RequestAuthorization? = nil
+        ) throws -> Route {
+            Route(
+                index: index, name: "r\(index)",
+                match: RouteMatch(path: try PathPattern(parsing: path), headers: headers), upstream: 0,
+                rewrite: rewrite, authorization: authorization)
+        }
+        let key = RequestAuthorization.digest(Array("k".utf8))
+        let routes = try [
+            route(0, "/a/*", [HeaderCondition(name: "x-v", values: ["2"])]),
+            route(1, "/q", rewrite: Rewrite(query: [.init(name: "o", value: .header("x-org"))])),
+            route(
+                2, "/key",
+                authorization: RequestAuthorization([.bearer([key]), .key(field: "X-Api-Key", [key])])),
+            route(3, "/*"),
+        ]
+        try withRig(routes) { rig throws in
+            for (path, fields, wanted) in [
+                ("/a/b", "X-V: 2\r\n", "x-v"), ("/a/b", "", "x-v"), ("/b", "", nil), ("/q", "", "x-org"),
+                ("/key", "X-Api-Key: k\r\n", "authorization, x-api-key"),
+            ] as [(String, String, String?)] {
+                let response = try rig.exchange("GET \(path) HTTP/1.1\r\nHost: a\r\n\(fields)\r\n").response
+                #expect(response.status == 200 && response["Vary"] == wanted, "\(path) \(fields)")
+            }
         }
     }
 

@@ -113,9 +113,9 @@ import Transcoding
         try withRig([respond(rules)]) { rig in
             for (status, fields, wanted) in [
                 ("200 OK", "", "Accept"), ("404 X", "", nil), ("500 X", "", nil),
-                ("200 OK", "Vary: Origin\r\n", "Origin|Accept"),
+                ("200 OK", "Vary: Origin\r\n", "Origin, Accept"),
                 ("200 OK", "Vary: Origin, ACCEPT\r\n", "Origin, ACCEPT"), ("200 OK", "Vary: *\r\n", "*"),
-                ("200 OK", "Vary: Accept-Language\r\n", "Accept-Language|Accept"),
+                ("200 OK", "Vary: Accept-Language\r\n", "Accept-Language, Accept"),
             ] {
                 for accepts in [formType, "text/html"] {
                     let response = try rig.exchange(

@@ -2,7 +2,7 @@ package import HTTPWire
 internal import Octets
 
 /// What becomes of a response's head where the route converts responses (docs/rules.md F2, F8, F9).
-public struct HeadChanges: OptionSet {
+public struct HeadChanges: OptionSet, Sendable {
     public let rawValue: UInt8
 
     @inlinable

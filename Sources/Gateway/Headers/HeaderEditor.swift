@@ -51,6 +51,8 @@ package final class HeaderEditor: Sendable {
     package let hasSources: Bool
     /// The request's fields among the values, in lower case: with another one the head would be another.
     package let sourceFields: [String]
+    /// The fields with such values: their names, in lower case, and which of the request's they are taken from.
+    let sources: [(name: String, fields: [String])]
 
     package init(_ edits: HeaderEdits) {
         func folded(_ name: String) -> [UInt8] { name.utf8.map(Self.folded) }
@@ -64,7 +66,8 @@ package final class HeaderEditor: Sendable {
         }
         constants = lines.flatMap { if case .constant(let line) = $0 { line } else { [UInt8]() } }
         hasSources = lines.contains { if case .source = $0 { true } else { false } }
-        sourceFields = Set((edits.set + edits.add).flatMap(\.value.fieldNames)).sorted()
+        sources = (edits.set + edits.add).map { ($0.name.lowercased(), $0.value.fieldNames) }.filter { !$0.1.isEmpty }
+        sourceFields = Set(sources.flatMap(\.fields)).sorted()
     }
 
     private static func text(of pieces: [SourceReference.Piece]) -> String? {

@@ -31,26 +31,56 @@ extension PassedFields {
 
 extension HeadChanges {
     /// Appends the lines that are new in a response with that head: `contentType` is that of a converted body, `coding` the one that
-    /// the body gets from us; `sourceFields` are the request's that are in the converted body, or in what rules write into the head.
+    /// the body gets from us; `vary` is the request's fields that Vary is to name, nil where the head's own says enough.
     package func appendLines(
         to output: inout OutputBuffer, of head: borrowing MessageHead, contentType: Span<UInt8>?, coding: Coding?,
-        sourceFields: [String]
+        vary: [String]?
     ) {
         if let contentType { HeadWriter.clean("Content-Type", contentType, into: &output) }
+        if let vary { appendVary(vary, of: head, to: &output) }
+        if let coding { HeadWriter.field("Content-Encoding", coding.name, into: &output) }
+    }
+
+    /// Whether the response depends on a field of the request that the head's Vary doesn't name: then Vary is written anew, and those lines
+    /// stay behind.
+    ///
+    /// - Parameter sourceFields: the request's that are in the converted body, or in what rules write into the head, or by which it
+    ///   was decided who answers; in lower case.
+    package func addsVary(to head: borrowing MessageHead, _ sourceFields: [String]) -> Bool {
+        if contains(.variesByAccept), !head.varies(by: "accept") { return true }
+        if contains(.variesByCoding), !head.varies(by: "accept-encoding") { return true }
+        for field in sourceFields where !head.varies(by: field.utf8Span.span) { return true }
+        return false
+    }
+
+    /// Appends Vary with the names of the head's own lines and those that are new, as one line: of several nginx before 1.23 heeds the last
+    /// alone, and would give a client what was made for another.
+    private func appendVary(_ sourceFields: [String], of head: borrowing MessageHead, to output: inout OutputBuffer) {
+        output.append("Vary: ")
+        // With a star all else says nothing, and few look for one among names.
+        if sourceFields.contains("*") { return output.append("*\r\n") }
+        let start = output.count
+        for line in 0..<head.fieldCount where head.known(line) == .vary && !head.value(line).isEmpty {
+            if output.count > start { output.append(", ") }
+            output.append(head.value(line))
+        }
         if contains(.variesByAccept), !head.varies(by: "accept") {
-            HeadWriter.field("Vary", "Accept", into: &output)
+            if output.count > start { output.append(", ") }
+            output.append("Accept")
         }
         if contains(.variesByCoding), !head.varies(by: "accept-encoding") {
-            HeadWriter.field("Vary", "Accept-Encoding", into: &output)
+            if output.count > start { output.append(", ") }
+            output.append("Accept-Encoding")
         }
         for field in sourceFields {
             if contains(.variesByAccept) && field == "accept" || contains(.variesByCoding) && field == "accept-encoding"
+                || head.varies(by: field.utf8Span.span)
             {
                 continue
             }
-            let name = Array(field.utf8)
-            if !head.varies(by: name.span) { HeadWriter.clean("Vary", name.span, into: &output) }
+            if output.count > start { output.append(", ") }
+            output.append(text: field)
         }
-        if let coding { HeadWriter.field("Content-Encoding", coding.name, into: &output) }
+        output.append("\r\n")
     }
 }

@@ -45,13 +45,15 @@ public indirect enum SourceReference: Hashable, Sendable {
         }
     }
 
-    /// The fields that are the value or parts of it, in lower case.
+    /// What Vary is to name for what has the value: the fields that are the value or parts of it, in lower case, and a star for the
+    /// client's address, which no field tells (RFC 9110 §12.5.5).
     package var fieldNames: [String] {
         switch self {
         case .header(let name): [name]
         case .literalMix(let pieces):
             pieces.flatMap { if case .source(let source) = $0 { source.fieldNames } else { [String]() } }
-        case .path, .query, .clientAddress: []
+        case .clientAddress: ["*"]
+        case .path, .query: []
         }
     }
 

@@ -37,6 +37,9 @@ public struct Rewrite: Hashable, Sendable {
         return false
     }
 
+    /// The request's fields that parameters are taken from, in lower case: with another one the target would be another.
+    var sourceFields: [String] { query.flatMap(\.value.fieldNames) }
+
     /// Whether the path that a request gives has a dot segment in any spelling: then it could lead out of what `path` says.
     /// `scratch` is empty, and is left so.
     public func makesDotSegment(

@@ -66,8 +66,10 @@ public final class Route: Sendable {
     package let signatureEditor: HeaderEditor?
     /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
     package let headers: HeaderEditors?
-    /// The request's fields that a converted response takes values from, in its body or its head, in lower case.
-    package let sourceFieldsOfConverted: [String]
+    /// The request's fields that a response depends on, in lower case: in its head, in what it is the answer to, or in who may have it; and
+    /// those of a converted one's body besides.
+    private let sourceFields: [String]
+    private let sourceFieldsOfConverted: [String]
     /// How many bytes a conversion of a request may make of each that comes: `limits.ratio`.
     let growthLimit: Int
 
@@ -125,9 +127,10 @@ public final class Route: Sendable {
         // Who heeds the mark of a copy must not get it from clients.
         if shadow?.upstream != nil { rules.request.remove.append(.init(name: RouteShadow.markName)) }
         headers = HeaderEditors(rules, editsResponses: tellsRate)
-        sourceFieldsOfConverted = Set(
-            (headers?.response?.sourceFields ?? []) + (responseRules?.sourceFields ?? [])
-        ).sorted()
+        let sourceFields = Set(
+            (headers?.response?.sourceFields ?? []) + (rewrite?.sourceFields ?? []) + (authorization?.fieldNames ?? []))
+        self.sourceFields = sourceFields.sorted()
+        sourceFieldsOfConverted = sourceFields.union(responseRules?.sourceFields ?? []).sorted()
         signatureEditor = signing.map { signing in
             HeaderEditor(HeaderEdits(remove: signing.signer.readNames.map { .init(name: $0.lowercased()) }))
         }
@@ -158,10 +161,19 @@ public final class Route: Sendable {
 
     /// The route with the conversion that it has, or that it tries on copies: what examples and explanations go by.
     public var converting: Route { shadow?.trial ?? self }
-    /// The request's fields that a response depends on: by its head, and by its body where that `isConverted`. A cache keeps it for
-    /// requests with the same ones alone (RFC 9111 §4.1).
-    package func sourceFields(isConverted: Bool) -> [String] {
-        isConverted ? sourceFieldsOfConverted : headers?.response?.sourceFields ?? []
+    /// The request's fields that a response depends on, in lower case, each once: a cache keeps it for requests with the same ones alone
+    /// (RFC 9111 §4.1). `RouteTable.fieldsThatChoose` has those by which the route was found.
+    ///
+    /// - Parameter isConverted: whether the body is.
+    package func sourceFields(of response: borrowing MessageHead, isConverted: Bool) -> [String] {
+        let fields = isConverted ? sourceFieldsOfConverted : sourceFields
+        guard let editor = headers?.request, !editor.sources.isEmpty, response.contains(.vary) else { return fields }
+        // The upstream's Vary names a field that it has from here: its client's are those that its value was taken from.
+        var all = fields
+        for source in editor.sources where response.varies(by: source.name.utf8Span.span) {
+            for field in source.fields where !all.contains(field) { all.append(field) }
+        }
+        return all
     }
 
     /// Whether one of `responses` converts: then the upstream is asked for whole bodies without a content coding.

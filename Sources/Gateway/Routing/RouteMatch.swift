@@ -24,6 +24,11 @@ public struct RouteMatch: Hashable, Sendable {
         self.headers = headers
     }
 
+    /// Whether a field of a request decides whether it is taken, where its answer is one that caches keep (RFC 9110 §9.2.3).
+    var choosesByFields: Bool {
+        !(headers.isEmpty && types.isEmpty) && (methods.isEmpty || methods.contains { $0 == "GET" || $0 == "HEAD" })
+    }
+
     /// Whether every request that `other` takes is taken here too, so that a route with `other` behind one with this
     /// can never match.
     public func covers(_ other: RouteMatch) -> Bool {
@@ -77,16 +82,27 @@ extension Route {
         return false
     }
 
-    func takesHeaders(of head: borrowing MessageHead) -> Bool {
-        for condition in match.headers {
+    func takesHeaders(of head: borrowing MessageHead) -> Bool { firstHeaderUnmet(by: head) == nil }
+
+    /// The field, in lower case, for which a request isn't taken that meets the conditions of path, method and host: the first one.
+    func fieldUnmet(by head: borrowing MessageHead) -> String? {
+        guard takesMethod(of: head), takesHost(of: head) else { return nil }
+        if let index = firstHeaderUnmet(by: head) { return match.headers[index].name }
+        return takesType(of: head) ? nil : "content-type"
+    }
+
+    /// The place of the first field whose condition doesn't hold.
+    @inline(__always)
+    private func firstHeaderUnmet(by head: borrowing MessageHead) -> Int? {
+        for (index, condition) in match.headers.enumerated() {
             var holds = false
             var next = head.first(named: condition.name.utf8Span.span)
             while let line = next, !holds {
                 for wanted in condition.values where head.value(line).isEqual(to: wanted.utf8Span.span) { holds = true }
                 next = head.first(named: condition.name.utf8Span.span, from: line + 1)
             }
-            if !holds { return false }
+            if !holds { return index }
         }
-        return true
+        return nil
     }
 }

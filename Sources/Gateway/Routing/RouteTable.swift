@@ -183,6 +183,8 @@ public final class RouteTable: Sendable {
     let normalizes: Bool
     /// Whether a route may have to know the target as it came, which `normalize` changes.
     package let keepsTargets: Bool
+    /// Whether a route that takes requests whose answers are cached asks for a field of theirs.
+    private let choosesByFields: Bool
     private let paths: PathRules
 
     public init(_ routes: [Route], checksEscapes: Bool = true, paths: PathRules = PathRules()) {
@@ -194,6 +196,7 @@ public final class RouteTable: Sendable {
         skipsSlashes = paths.emptySegments == .ignore
         normalizes = paths.dotSegments == .normalize || paths.emptySegments == .merge
         keepsTargets = normalizes && routes.contains { $0.verification != nil }
+        choosesByFields = routes.contains { $0.match.choosesByFields }
         var tree = RouteTree()
         var groups: [[Int]] = []
         for (index, route) in routes.enumerated() {
@@ -271,6 +274,22 @@ public final class RouteTable: Sendable {
         return found(routes[index], &search, in: path)
     }
 
+    /// The request's fields by which `route` was found for it, and not another one: with others, the answer could be another route's. In
+    /// lower case, each once; none where the answer is none that caches keep (RFC 9110 §9.2.3).
+    package func fieldsThatChoose(_ route: Route, for head: borrowing MessageHead) -> [String] {
+        guard choosesByFields, head.methodKind == .get || head.methodKind == .head else { return [] }
+        var search = Search(best: route.index, only: Search.noted)
+        let path = head.path
+        if path.count > 0, path[0] == UInt8(ascii: "/") { visit(0, path, from: 1, head, &search) }
+        var names = route.match.headers.map(\.name)
+        if !route.match.types.isEmpty { names.append("content-type") }
+        // Of the routes that come before it these would have taken the request, but for its fields.
+        for place in search.refused {
+            if let name = place < 0 ? fields[-1 - place] : routes[place].fieldUnmet(by: head) { names.append(name) }
+        }
+        return Self.distinct(names)
+    }
+
     @inline(__always)
     private func found(_ route: Route, _ search: inout Search, in path: Span<UInt8>) -> Found {
         if skipsSlashes, route.rewritesToRest { search.captures.dropSlashes(of: path) }
@@ -304,6 +323,10 @@ public final class RouteTable: Sendable {
         /// Whether this is the second run, which gathers the routes that refused the request.
         var collects = false
         var refused: [Int] = []
+
+        /// What `only` is where no route is asked for: `refused` gathers those that don't take the request for one of its fields, and, as
+        /// -1, -2 and so on, the places among `fields` of those that may have been passed over by their hashes.
+        static let noted = Int.max
     }
 
     /// Looks at all routes whose path goes through `node`, where the rest of the path begins at `start`.
@@ -391,8 +414,9 @@ public final class RouteTable: Sendable {
     /// As above, of those that are told apart by hosts and header fields.
     @inline(never)
     private func considerTold(_ told: Told, _ head: borrowing MessageHead, _ search: inout Search) {
+        if search.only == Search.noted { search.refused += told.fields.map { -1 - $0 } }
         // The route that is asked for needs to meet no condition.
-        guard search.only < 0 else {
+        guard search.only < 0 || search.only == Search.noted else {
             for place in told.keyed { considerCandidates(keyed[place].routes, head, &search) }
             return
         }
@@ -439,7 +463,10 @@ public final class RouteTable: Sendable {
             guard index < search.best else { return }
             let route = routes[index]
             if search.only >= 0 {
-                guard index == search.only else { continue }
+                guard index == search.only else {
+                    if search.only == Search.noted { search.refused.append(index) }
+                    continue
+                }
             } else if route.hasConditions {
                 guard route.takesHost(of: head), route.takesHeaders(of: head) else { continue }
                 guard route.takesMethod(of: head) else {

@@ -63,6 +63,11 @@ public final class RequestAuthorization: Sendable {
 
     package init(_ ways: [Way]) { self.ways = ways }
 
+    /// The request's fields that let it in, in lower case.
+    var fieldNames: [String] {
+        ways.map { if case .key(let field, _) = $0 { field.lowercased() } else { "authorization" } }
+    }
+
     /// What secrets are compared by.
     package static func digest(_ secret: [UInt8]) -> [UInt8] { Digest.of(secret.span, .sha256) }
 

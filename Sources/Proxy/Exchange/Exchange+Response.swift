@@ -87,10 +87,14 @@ extension Exchange {
         // Those whose addresses are undone: none, but on routes that ask for it.
         let addressed: KnownFieldSet =
             route?.returnsAddresses == true ? OuterAddresses.fields(of: head) : []
+        let sourceFields = sourceFields(of: head, isConverted: changes.contains(.otherBytes))
+        let addsVary = changes.addsVary(to: head, sourceFields)
+        var replaced = addressed
+        if addsVary { replaced.formUnion([.vary]) }
         downstream?.begin(
             ResponseStart(
                 fields: PassedFields(
-                    response: head, changes, replacesType: contentType != nil, replacing: addressed), length: length,
+                    response: head, changes, replacesType: contentType != nil, replacing: replaced), length: length,
                 endsByClose: endsByClose, isLast: !machine.persists,
                 status: status == head.status ? nil : status), of: head
         ) { output, position in
@@ -100,9 +104,9 @@ extension Exchange {
                 outer.appendLines(of: head, authorities: calledAuthorities, to: &output)
                 position = position.with(receivedUpTo: output.count)
             }
-            let sourceFields = route?.sourceFields(isConverted: changes.contains(.otherBytes)) ?? []
             changes.appendLines(
-                to: &output, of: head, contentType: contentType?.span, coding: coding, sourceFields: sourceFields)
+                to: &output, of: head, contentType: contentType?.span, coding: coding,
+                vary: addsVary ? sourceFields : nil)
             // What is no hop says nothing of itself.
             let isHop = forwarder == nil
             if isHop, !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
@@ -119,6 +123,15 @@ extension Exchange {
             // No rule reaches what tells of the message itself.
             if hasTrailers, let route { head.appendTrailerField(responseTrailerNames(of: route), to: &output) }
         }
+    }
+
+    /// The fields of the request that the response with that head depends on, but for Accept and Accept-Encoding where `HeadChanges` tell
+    /// of them; in lower case.
+    private func sourceFields(of head: borrowing MessageHead, isConverted: Bool) -> [String] {
+        guard let route, let snapshot else { return [] }
+        let sources = route.sourceFields(of: head, isConverted: isConverted)
+        let chosen = snapshot.routes.fieldsThatChoose(route, for: request)
+        return chosen.isEmpty ? sources : sources + chosen.filter { !sources.contains($0) }
     }
 
     /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the content is
