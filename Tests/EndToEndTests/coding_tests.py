@@ -442,10 +442,15 @@ class ResponseCodingTests(ProxyTestCase):
         self.upstream.script = script
         for target, varies in (("/shrink", "Accept-Encoding"), ("/back", None)):
             for accepted in ((), ("Accept-Encoding: gzip",)):
-                for method, fields, status in (("GET", (), 200), ("HEAD", (), 200), ("GET", ('If-None-Match: W/"x"',), 304)):
+                for method, fields, status in (("GET", (), 200), ("HEAD", (), 200), ("GET", ('If-None-Match: W/"x"',), 304),
+                                               ("GET", ('If-None-Match: "x", W/"x"',), 304), ("GET", ('If-None-Match: *',), 304)):
                     with self.subTest(target, method=method, status=status, accepted=accepted):
                         response = self.send(method, target, fields=(*fields, *accepted))
                         self.assertEqual((response.status, response.fields.get("vary"), response.fields.get("etag")), (status, varies, 'W/"x"'))
+                # The strong tag is that of a response that passed as it was.
+                for held in ('"x"', 'W/"y", "x"'):
+                    response = self.send("GET", target, fields=(f"If-None-Match: {held}", *accepted))
+                    self.assertEqual((response.status, response.fields.get("vary"), response.fields.get("etag")), (304, varies, '"x"'))
 
     def test_streamed_events_come_through_at_once(self):
         more = threading.Event()

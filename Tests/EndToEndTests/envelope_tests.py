@@ -52,6 +52,11 @@ class EnvelopeTests(ProxyTestCase):
     match: /errors
     upstream: app
     response: [ { when: { status: 4xx }, problem: { type: "https://example.com/p" } } ]
+  - name: coded-problem
+    match: /coded-problem
+    upstream: app
+    compress: { plain: true, min: 1B }
+    response: [ { problem: true } ]
   - name: again
     match: /again
     upstream: app
@@ -188,6 +193,41 @@ class EnvelopeTests(ProxyTestCase):
         response = client.response("HEAD")
         self.assertEqual(response.status, 404)
         self.assertNotIn("content-length", response.fields)
+
+    def test_head_tells_of_what_get_would_have(self):
+        """A cache takes over what an answer to HEAD says for the response to GET that it has (RFC 9111 §4.3.5)."""
+        def head(target, status, *fields):
+            self.upstream.script = lambda exchange: (exchange.read_body(), exchange.send(
+                f'HTTP/1.1 {status} X\r\nETag: "v"\r\nContent-Length: 10\r\n' + "".join(f"{field}\r\n" for field in fields) + "\r\n"))
+            response = self.send("HEAD", target, fields=("Accept-Encoding: gzip",))
+            self.assertEqual(response.status, status)
+            return [response.fields.get(name) for name in ("etag", "content-type", "content-length", "content-encoding", "vary")]
+
+        other, json_type, xml_type = ['W/"v"', None, None, None, None], f"Content-Type: {JSON}", "Content-Type: text/xml"
+        # One that is converted or made a problem of, by the status that only GET would have or without it.
+        self.assertEqual(head("/problem", 200, json_type), other)
+        self.assertEqual(head("/problem", 200, xml_type), other)
+        self.assertEqual(head("/problem", 410, xml_type), other)
+        self.assertEqual(head("/errors", 404, xml_type), other)
+        # One of which neither can be made.
+        for target, status, fields, media_type in (("/errors", 404, ("Content-Type: text/html",), "text/html"),
+                                                   ("/errors", 404, ("Content-Type: application/problem+json",), "application/problem+json"),
+                                                   ("/errors", 404, (json_type, "Cache-Control: no-transform"), JSON),
+                                                   ("/problem", 200, ("Content-Type: image/png",), "image/png"),
+                                                   ("/problem", 200, (xml_type, "Cache-Control: no-transform"), "text/xml")):
+            with self.subTest(target, fields=fields):
+                self.assertEqual(head(target, status, *fields), ['"v"', media_type, "10", None, None])
+        self.assertEqual(head("/errors", 404, json_type, "Content-Encoding: x-own"), ['"v"', JSON, "10", "x-own", None])
+        # No problem has a coding, and nobody knows how long the content of GET is.
+        self.assertEqual(head("/coded-problem", 404, json_type), ['W/"v"', None, None, None, "Accept-Encoding"])
+
+    def test_a_304_renews_what_the_client_has(self):
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.send(
+            f'HTTP/1.1 304 X\r\nETag: "v"\r\nContent-Type: {JSON}\r\n\r\n'))
+        for held, tag, media_type in (('W/"v"', 'W/"v"', None), ('"v"', '"v"', JSON)):
+            for target in ("/errors", "/problem"):
+                response = self.send("GET", target, fields=(f"If-None-Match: {held}",))
+                self.assertEqual((response.status, response.fields.get("etag"), response.fields.get("content-type")), (304, tag, media_type))
 
     def test_coded_bodies(self):
         body = gzip.compress(BAD)

@@ -146,10 +146,10 @@ class ConvertedResponseTests(ProxyTestCase):
 
     def test_what_has_no_body_passes(self):
         client = self.client()
-        for status, method in ((204, "GET"), (304, "GET"), (200, "HEAD"), (404, "HEAD")):
+        for status, method in ((204, "GET"), (304, "GET"), (200, "HEAD"), (404, "HEAD"), (204, "HEAD")):
             with self.subTest(status, method=method):
                 self.upstream.script = sending(f"HTTP/1.1 {status} X\r\nContent-Type: {JSON}\r\nX-Own: 1\r\n"
-                                               + ("Content-Length: 10\r\n" if method == "HEAD" else "") + "\r\n")
+                                               + ("Content-Length: 10\r\n" if method == "HEAD" and status != 204 else "") + "\r\n")
                 client.request(method, "/form")
                 response = client.response(method)
                 self.assertEqual((response.status, response.fields.get("x-own")), (status, "1"))

@@ -32,6 +32,8 @@ package final class ResponseRules: Sendable {
     package let rules: [Rule]
     /// Whether some rule converts.
     package let converts: Bool
+    /// Whether some rule converts, or makes problems.
+    package let changesContent: Bool
     /// Whether some rule asks for the client's Accept.
     package let readsAccept: Bool
     /// Whether some conversion takes values from the request.
@@ -44,6 +46,7 @@ package final class ResponseRules: Sendable {
         if rules.isEmpty { return nil }
         self.rules = rules.enumerated().map { Rule($1, index: $0) }
         converts = self.rules.contains { $0.conversion != nil }
+        changesContent = converts || rules.contains { $0.problem != nil }
         readsAccept = rules.contains { !$0.condition.accept.isEmpty }
         let sources = self.rules.flatMap { $0.conversion?.sources ?? [] }
         hasSources = !sources.isEmpty

@@ -95,7 +95,7 @@ package final class ResponseLook {
     package private(set) var problem: OutputBuffer?
 
     /// How a body is read.
-    private struct Reading {
+    fileprivate struct Reading {
         let encoding: BodyEncoding
         let contentType: [UInt8]
     }
@@ -326,7 +326,7 @@ package final class ResponseLook {
     // MARK: How bodies are read
 
     /// How a body of that Content-Type is read: as `declared`, as the rule's conversion reads it, or by what the type says.
-    private static func reading(
+    fileprivate static func reading(
         _ contentType: [UInt8], as declared: BodyEncoding?, _ rule: ResponseRules.Rule
     ) -> Reading? {
         if let declared { return Reading(encoding: declared, contentType: Array(declared.mediaType.utf8)) }
@@ -355,8 +355,14 @@ extension ResponseRules.Rule {
     /// Whether a response with that status is looked at, if it has content.
     package func looks(at status: Int) -> Bool { self.status != nil || problem != nil && status >= 400 }
 
-    /// Whether the answer to GET could have other content than the upstream's, where that to HEAD has this status.
-    package func mayBecomeProblem(_ status: Int) -> Bool { problem != nil && looks(at: status) }
+    /// Whether the answer to GET could be a problem, where that to HEAD has this head: unless its status, which may be another one, its
+    /// type or no-transform speaks against that.
+    package func mayBecomeProblem(_ head: borrowing MessageHead) -> Bool {
+        guard let problem, looks(at: head.status), !head.isProblem, !head.forbidsTransform else { return false }
+        let type = head.contentTypeLine.map { head.value($0).copied() } ?? []
+        let isRead = status.map { ResponseLook.reading(type, as: $0.encoding, self) != nil } ?? false
+        return (head.status >= 400 || isRead) && ResponseLook.reading(type, as: problem.encoding, self) != nil
+    }
 
     /// What makes JSON of a body, read as the rule's conversion reads it.
     fileprivate func lookPlan(look: Int) -> ConversionPlan {

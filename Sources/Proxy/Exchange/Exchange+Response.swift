@@ -69,6 +69,8 @@ extension Exchange {
         let isPlain = machine.response != .buffered && contentType == nil
         if let compression = route?.compression, isPlain, !isCall, !head.carriesGRPC, compression.options.plain {
             coding = startCompression(compression, head, length: &length, changes: &changes)
+            // What HEAD tells of other content has no coding that could be known.
+            if changes.contains(.otherType) { coding = nil }
         }
         record.responseCoding = coding
         record.hasOtherBytes = changes.contains(.otherBytes)
@@ -351,12 +353,14 @@ extension Exchange {
         // What no status is for (RFC 9110 §15) says nothing of what its content is: no rule is for it, and it passes.
         if head.status > 599 { return try beginResponse(head, length: length) }
         if head.status == 304 {
-            // It has no type that a rule could ask for. Its tag is to be that of the response which it renews, and a cache takes
-            // over what else it says of that (RFC 9111 §3.2): nothing that is of the upstream's own bytes.
-            let tag: HeadChanges = rules.converts ? [.weakTag, .otherBytes, .otherType] : []
-            var vary: HeadChanges = rules.readsAccept ? .variesByAccept : []
-            if rules.converts, codesConverted(nil) { vary.formUnion(.variesByCoding) }
-            return try beginResponse(head, length: length, changes: tag.union(vary))
+            var changes: HeadChanges = rules.readsAccept ? .variesByAccept : []
+            // It has no type that a rule could ask for. Its tag is to be that of the response which it renews, and a cache takes over what
+            // else it says of that (RFC 9111 §3.2): nothing that is of the upstream's own bytes, unless those are what the client has.
+            if rules.changesContent, !request.holdsStrongForm(ofTagIn: head) {
+                changes.formUnion([.weakTag, .otherBytes, .otherType])
+            }
+            if rules.converts, codesConverted(nil) { changes.formUnion(.variesByCoding) }
+            return try beginResponse(head, length: length, changes: changes)
         }
         let choice = rules.choose(for: head, to: request)
         let changes: HeadChanges = choice.dependsOnAccept ? .variesByAccept : []
@@ -364,29 +368,28 @@ extension Exchange {
         let conversion = rule.conversion
         if let conversion, !conversion.acceptsStatus(head.status) { throw .unacceptable(.status) }
         let isHead = request.methodKind == .head
-        guard isHead || !length.isEmpty, !head.isPartial else {
-            return try beginResponse(head, length: length, changes: changes)
-        }
-        if !isHead, rule.looks(at: head.status) {
-            return try beginLook(rule, head, length: length, changes: changes)
-        }
-        guard let conversion else {
-            let isOther = isHead && rule.mayBecomeProblem(head.status)
-            return try beginResponse(
-                head, length: length, changes: isOther ? changes.union([.otherBytes, .otherType, .weakTag]) : changes)
-        }
-        if isHead {
-            // The answer to GET would have other content, of a length that can't be known (docs/rules.md F8), and of another type: with
-            // the same tag a cache would take what stands here for the type of the content that it has (RFC 9111 §4.3.5).
-            let converts =
-                head.isConvertible(by: conversion) && route?.undoneCodings(of: head) != nil
-                && !Framing.declaresEmpty(head)
-            guard converts else { return try beginResponse(head, length: length, changes: changes) }
-            let vary: HeadChanges = codesConverted(conversion.plan.output) ? .variesByCoding : []
-            return try beginResponse(
-                head, length: length, changes: changes.union([.otherBytes, .otherType, .weakTag]).union(vary))
-        }
+        let isEmpty = isHead ? Framing.declaresEmpty(head) || head.status == 204 || head.status == 205 : length.isEmpty
+        guard !isEmpty, !head.isPartial else { return try beginResponse(head, length: length, changes: changes) }
+        if isHead { return try beginHead(rule, head, length: length, changes: changes) }
+        if rule.looks(at: head.status) { return try beginLook(rule, head, length: length, changes: changes) }
+        guard let conversion else { return try beginResponse(head, length: length, changes: changes) }
         try convert(rule, conversion, head, length: length, changes: changes, status: head.status)
+    }
+
+    /// Begins the answer to HEAD. Where that to GET would have other content its length can't be known (docs/rules.md F8), and its type is
+    /// another one: with the same tag a cache would take what stands here for the type of the content that it has (RFC 9111 §4.3.5).
+    private func beginHead(
+        _ rule: ResponseRules.Rule, _ head: borrowing MessageHead, length: ResponseLength, changes: HeadChanges
+    ) throws(Refusal) {
+        let isUndone = route?.undoneCodings(of: head) != nil
+        var changes = changes
+        if let conversion = rule.conversion, isUndone, head.isConvertible(by: conversion) {
+            changes.formUnion([.otherBytes, .otherType, .weakTag])
+            if codesConverted(conversion.plan.output) { changes.formUnion(.variesByCoding) }
+        } else if isUndone, rule.mayBecomeProblem(head) {
+            changes.formUnion([.otherBytes, .otherType, .weakTag])
+        }
+        try beginResponse(head, length: length, changes: changes)
     }
 
     /// Begins the conversion of a response, or passes it on where it is none that the conversion takes.
@@ -780,22 +783,35 @@ extension ResponseConversion {
 extension MessageHead {
     /// Whether If-None-Match names the weak form of the strong tag that `response` has.
     fileprivate func holdsWeakForm(ofTagIn response: borrowing MessageHead) -> Bool {
-        guard let line = response.first(.etag) else { return false }
+        holdsForms(ofTagIn: response).isWeak
+    }
+
+    /// Whether If-None-Match names the strong tag that `response` has, and not its weak form, which is that of other bytes.
+    fileprivate func holdsStrongForm(ofTagIn response: borrowing MessageHead) -> Bool {
+        let forms = holdsForms(ofTagIn: response)
+        return forms.isStrong && !forms.isWeak
+    }
+
+    /// In which forms If-None-Match names the strong tag that `response` has.
+    private func holdsForms(ofTagIn response: borrowing MessageHead) -> (isStrong: Bool, isWeak: Bool) {
+        var forms = (isStrong: false, isWeak: false)
+        guard let line = response.first(.etag) else { return forms }
         let tag = response.value(line)
-        guard tag.count >= 2, tag[0] == UInt8(ascii: "\"") else { return false }
+        guard tag.count >= 2, tag[0] == UInt8(ascii: "\"") else { return forms }
         for line in 0..<fieldCount where known(line) == .ifNoneMatch {
             let value = value(line)
+            // A tag holds no quotation mark, so each one begins at every other of them.
             var at = 0
-            while let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: value, from: at) {
-                at = slash + 1
-                if slash > 0, value[slash - 1] == UInt8(ascii: "W"), value.count - at >= tag.count,
-                    value.extracting(at..<at + tag.count).isEqual(to: tag)
-                {
-                    return true
-                }
+            while let start = Scan.firstIndex(of: UInt8(ascii: "\""), in: value, from: at),
+                let end = Scan.firstIndex(of: UInt8(ascii: "\""), in: value, from: start + 1)
+            {
+                at = end + 1
+                guard value.extracting(start..<at).isEqual(to: tag) else { continue }
+                let isWeak = start > 1 && value[start - 1] == UInt8(ascii: "/") && value[start - 2] == UInt8(ascii: "W")
+                if isWeak { forms.isWeak = true } else { forms.isStrong = true }
             }
         }
-        return false
+        return forms
     }
 }
 
