@@ -103,6 +103,31 @@ class ReloadTests(ReloadTestCase):
             client.request("GET", "/other")
             self.assertEqual(client.response().status, 200)
 
+    def test_what_began_before_is_counted_until_it_ends(self):
+        """Also where nothing of the new settings leads to its upstream."""
+        port, line = admin_port()
+        recast, admin = self.start(settings=line), Admin(port)
+        admin.until_ready()
+        address = f"app: 127.0.0.1:{self.upstream.port}"
+        counted = (("recast_connections", {"side": "upstream", "state": "active"}), ("recast_upstream_inflight_requests", {"upstream": "app"}),
+                   ("recast_upstream_connections", {"upstream": "app", "state": "active"}))
+        for text in (self.text.replace(address, f"app: {{ address: 127.0.0.1:{self.upstream.port}, max_idle: 7 }}"),
+                     self.text.replace("app", "other")):
+            with Client(recast.port) as client:
+                self.upstream.reset()
+                go_on = self.upstream.hold(self)
+                client.request("POST", "/plain", b"begun", "text/plain")
+                self.upstream.wait_for(1)
+                self.write(text)
+                reload(recast)
+                metrics = admin.metrics()
+                self.assertEqual([metrics.sum(name, **labels) for name, labels in counted], [1, 1, 1])
+                go_on.set()
+                self.assertEqual(client.response().status, 200)
+            admin.metrics_when(lambda metrics: all(metrics.sum(name, **labels) == 0 for name, labels in counted))
+            self.write(self.text)
+            reload(recast)
+
     def test_a_bad_file_changes_nothing_and_says_where(self):
         """Fault 62."""
         recast = self.start()

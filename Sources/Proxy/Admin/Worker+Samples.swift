@@ -32,9 +32,9 @@ extension Worker {
         samples.gauge(
             "recast_connections_max", "Open connections that there may be.", labels: [.init("side", "client")],
             Double(current.admission.connections))
-        let upstreamIdle = current.pools.reduce(0) { $0 + $1.idleCount }
-        count("upstream", "idle", upstreamIdle)
-        count("upstream", "active", current.pools.reduce(0) { $0 + $1.connections } - upstreamIdle)
+        let upstream = counters.upstreams.connections
+        count("upstream", "idle", upstream.idle)
+        count("upstream", "active", upstream.active)
         return samples
     }
 

@@ -14,6 +14,14 @@ struct UpstreamCounters {
     /// New settings have those upstreams alone.
     func keep(_ names: Set<String>) { table.tallies.keep(names) }
 
+    /// Connections to all of them, those that still serve what began before a reload included.
+    var connections: (idle: Int, active: Int) {
+        table.tallies.sorted.reduce((0, 0)) { sum, row in
+            let (idle, active) = row.counters.connections
+            return (sum.0 + idle, sum.1 + active)
+        }
+    }
+
     func visit(_ samples: inout MetricSamples) {
         for (name, tally) in table.tallies.sorted { tally.visit(name, &samples) }
     }
@@ -61,10 +69,21 @@ final class UpstreamTally {
     private struct WeakPool {
         weak var pool: UpstreamPool?
     }
+    /// That of the settings in effect, and those of settings before that serve what they began with.
     private var pools: [WeakPool] = []
 
-    func add(_ pool: UpstreamPool) { pools.append(WeakPool(pool: pool)) }
-    func remove(_ pool: UpstreamPool) { pools.removeAll { $0.pool == nil || $0.pool === pool } }
+    func add(_ pool: UpstreamPool) {
+        pools.removeAll { $0.pool == nil }
+        pools.append(WeakPool(pool: pool))
+    }
+
+    var connections: (idle: Int, active: Int) {
+        pools.reduce((0, 0)) { sum, entry in
+            guard let pool = entry.pool else { return sum }
+            let idle = pool.idleCount
+            return (sum.0 + idle, sum.1 + pool.connections - idle)
+        }
+    }
 
     private static func index(_ reason: ConnectReason) -> Int { ConnectReason.allCases.firstIndex(of: reason) ?? 0 }
 
@@ -178,6 +197,8 @@ final class UpstreamTally {
                 "recast_upstream_inflight_requests",
                 "Requests on their way to upstreams, and connections made for them.",
                 labels: [upstream], Double(pool.inFlight))
+            // Those of settings before only end what they began.
+            guard !pool.isRetired else { continue }
             visitLimits(of: pool, upstream, &samples)
             for endpoint in pool.endpoints {
                 samples.gauge(
@@ -187,11 +208,9 @@ final class UpstreamTally {
         }
     }
 
-    /// Of the settings in effect: pools of those before only end what they began.
     private func visitLimits(
         of pool: UpstreamPool, _ upstream: MetricSamples.Label, _ samples: inout MetricSamples
     ) {
-        guard !pool.isRetired else { return }
         samples.gauge(
             "recast_upstream_connections_max", "Connections to upstreams that there may be.", labels: [upstream],
             Double(pool.maxConnections))

@@ -323,6 +323,5 @@ final class UpstreamPool {
         for check in checks { check.stop() }
         checks = []
         for endpoint in endpoints { closeIdle(of: endpoint) }
-        tally.remove(self)
     }
 }
