@@ -8,6 +8,7 @@ import unittest
 import grpc
 
 from harness import DEADLINE, FORM, JSON, Client, ProxyTestCase, Recast, free_port
+from http2_client import CANCEL, INTERNAL_ERROR, HTTP2Client
 from http2_upstream import HTTP2UpstreamTestCase
 from tls_support import pair, path
 
@@ -349,6 +350,87 @@ class DownTests(unittest.TestCase):
             again.start()
             self.addCleanup(lambda: again.stop(None))
             self.assertEqual(call(b"x", timeout=DEADLINE), b"x")
+
+
+class CutTests(HTTP2UpstreamTestCase):
+    """Calls that can't go on behind their first message: the client hears why, as from a server, and not by a reset alone."""
+
+    routes = """
+  - { name: brief, match: "/a.S/brief", upstream: app, timeouts: { gap: 500ms } }
+  - { name: small, match: "/a.S/small", upstream: app, limits: { body: 1KiB } }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+    def serve(self, then, fields=(("content-type", "application/grpc"),)):
+        def script(exchange):
+            exchange.respond(200, fields)
+            exchange.content(b"\0\0\0\0\3abc")
+            then(exchange)
+
+        self.upstream.script = script
+
+    def outcome(self, method, then, behind=()):
+        """How a call ends of which the client has said one message, and the server has answered it; `then` is what the server does, and
+        `behind` what the client says."""
+        answered, over = threading.Event(), threading.Event()
+        self.addCleanup(over.set)
+        self.addCleanup(answered.set)
+        self.serve(lambda exchange: (answered.wait(DEADLINE), then(exchange)))
+
+        def messages():
+            yield b"first"
+            answered.wait(DEADLINE)
+            yield from behind
+            over.wait(DEADLINE)
+
+        with grpc.insecure_channel(f"127.0.0.1:{self.recast.port}", OPTIONS) as channel:
+            name = f"/a.S/{method}"
+            answers = channel.stream_stream(name)(messages(), timeout=DEADLINE, metadata=[("x-request-id", self.id())])
+            self.assertEqual(next(answers), b"abc")
+            answered.set()
+            with self.assertRaises(grpc.RpcError):
+                next(answers)
+            # The connection goes on.
+            self.serve(lambda exchange: exchange.trailers([("grpc-status", "0")]))
+            self.assertEqual(channel.unary_unary("/a.S/next")(b"", timeout=DEADLINE), b"abc")
+        over.set()
+        entry = self.recast.log_entry(self.id())
+        return answers.code(), answers.details().split(":")[0], entry["status"], entry["flags"]
+
+    def test_the_upstream_s_connection_ends(self):
+        self.assertEqual(self.outcome("x", lambda exchange: exchange.leave()),
+                         (grpc.StatusCode.UNAVAILABLE, "upstream_closed", 200, "UR"))
+
+    def test_it_ends_within_a_message(self):
+        def then(exchange):
+            exchange.content(b"\0\0\0\0\5ab")
+            exchange.leave()
+
+        self.assertEqual(self.outcome("x", then), (grpc.StatusCode.UNAVAILABLE, "upstream_closed", 200, "UR"))
+
+    def test_nobody_speaks_for_too_long(self):
+        cut = []
+        self.assertEqual(self.outcome("brief", lambda exchange: cut.append(exchange.stream.wait_for_cut())),
+                         (grpc.StatusCode.UNAVAILABLE, "upstream_timeout", 200, "UT"))
+        self.assertEqual(cut, [CANCEL])
+
+    def test_the_client_says_more_than_its_route_takes(self):
+        self.assertEqual(self.outcome("small", lambda exchange: exchange.stream.wait_for_cut(), [bytes(2000)]),
+                         (grpc.StatusCode.RESOURCE_EXHAUSTED, "limit_body", 200, "BL"))
+
+    def test_the_server_s_own_reset_stays_one(self):
+        self.assertEqual(self.outcome("x", lambda exchange: exchange.abort(INTERNAL_ERROR))[0], grpc.StatusCode.INTERNAL)
+
+    def test_what_has_no_such_trailers_is_reset(self):
+        """gRPC-web has them among its content; what isn't gRPC's, or said its length, has none."""
+        for fields in ([("content-type", "application/grpc-web+proto")], [("content-type", "text/plain")], [],
+                       [("content-type", "application/grpc"), ("content-length", "100")]):
+            with self.subTest(fields), HTTP2Client(self.recast.port) as client:
+                self.serve(lambda exchange: exchange.leave(), fields)
+                number = client.request("POST", "/x", fields=[("content-type", "application/grpc"), ("te", "trailers")], end=False)
+                client.content(number, bytes(5))
+                record = client.over(number)
+                self.assertEqual((record.status, record.reset), (200, INTERNAL_ERROR))
 
 
 class WireTests(HTTP2UpstreamTestCase):

@@ -46,6 +46,13 @@ protocol ResponseSink: AnyObject {
     ) -> Int
 }
 
+/// What can end a response of which there is no more by trailers: a call's, whose client reads there how it went.
+protocol CallSink: ResponseSink {
+    /// Ends a response that has begun, and can't go on, behind what was sent of it; the exchange is over then. `addTrailers` appends the
+    /// trailer fields, as lines, and they must tell that it isn't whole.
+    func cut(adding addTrailers: (inout OutputBuffer) -> Void)
+}
+
 /// What can leave HTTP with the connection that it writes to (RFC 9110 §7.8): HTTP/1's, since HTTP/2 has no upgrade (RFC 9113 §8.6).
 protocol SwitchableSink: ResponseSink {
     /// Tells the client that the upstream has switched protocols as it asked, and leaves HTTP with it: what comes from here on goes

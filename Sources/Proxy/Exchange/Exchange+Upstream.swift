@@ -108,6 +108,7 @@ extension Exchange {
     /// It gave up the request alone, which a client without a response is told by `refusal`.
     func upstreamGaveUp(_ refusal: Refusal) {
         upstream = nil
+        endsByStatus = false
         withdrawHead()
         catchingRefusal { () throws(Refusal) in
             do throws(Refusal) {

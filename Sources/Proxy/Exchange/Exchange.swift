@@ -63,6 +63,8 @@ final class Exchange {
     var realClient: SocketAddress?
     /// Whether it is a call of gRPC's: neither converted nor held, and all trailers of both its messages pass.
     @safe @exclusivity(unchecked) var isCall = false
+    /// Whether trailers can tell the call's client how it went: behind content that has no length, and that is gRPC's.
+    @safe @exclusivity(unchecked) var endsByStatus = false
     /// Whether trailers pass: those of calls, and those that the route names.
     @safe @exclusivity(unchecked) var passesTrailers = false
     /// Protocols that the upstream was offered to switch to.
@@ -166,6 +168,7 @@ final class Exchange {
         trustsPeer = false
         if realClient != nil { realClient = nil }
         isCall = false
+        endsByStatus = false
         passesTrailers = false
         if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
         hasHeaderLines = false
@@ -544,10 +547,23 @@ final class Exchange {
     private func cut(_ flag: EndReason) {
         guard let downstream else { return }
         bringCompressed()
+        let callEnd = endsByStatus ? callEnd(flag) : nil
         record.flag = flag
         record.isCut = true
         logEnd()
-        downstream.cut()
+        guard let callEnd, let sink = downstream as? any CallSink else { return downstream.cut() }
+        sink.cut { GRPC.appendStatus(callEnd.status, callEnd.reason, to: &$0) }
+    }
+
+    /// How a call went whose response can't go on; nil where its server has reset it, or broken a rule: so does the client's stream end.
+    private func callEnd(_ flag: EndReason) -> (status: GRPC.Status, reason: String)? {
+        if let refusal { return (GRPC.Status(ofHTTP: refusal.status), "\(refusal.code): \(refusal.detail)") }
+        switch flag {
+        case .upstreamGone:
+            return (.unavailable, "upstream_closed: the upstream's connection ended before the call did")
+        case .upstreamTime: return (.unavailable, "upstream_timeout: nothing was said in the call for too long")
+        default: return nil
+        }
     }
 
     /// Takes back a response's head that waits for the first bytes of its content, so that an answer of ours can go in its place. Where

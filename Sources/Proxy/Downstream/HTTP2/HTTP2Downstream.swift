@@ -11,7 +11,7 @@ internal import Transcoding
 ///
 /// SAFETY of `@exclusivity(unchecked)`: one thread uses it, what writes a head's lines calls none of its functions meanwhile, and all
 /// else is read and replaced as a whole (docs/decisions/0007).
-final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
+final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
     /// What the timer means when it fires.
     private enum Wait { case nothing, body, write, discard }
 
@@ -347,10 +347,23 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     /// A stream that is reset can't be taken for one that is complete. What was said of it goes out before (docs/rules.md F14), as far as
     /// the client takes it within its time.
-    func cut() {
+    func cut() { leave { $0.cut(.internalError) } }
+
+    func cut(adding addTrailers: (inout OutputBuffer) -> Void) {
+        var trailers = OutputBuffer()
+        addTrailers(&trailers)
+        leave { stream in
+            stream.end(trailers: &trailers)
+            // Who reads trailers reads while it sends: it need not be let send the rest.
+            stream.resetWhenSent()
+        }
+    }
+
+    /// Lets go of a stream whose response ends before its time, as `end` says.
+    private func leave(_ end: (HTTP2Stream) -> Void) {
         sendHead()
         if wait == .body || wait == .discard { disarm() }
-        stream.cut(.internalError)
+        end(stream)
         if let exchange { abandon(exchange) }
         if stream.awaitsSending { connection.noteEnding(self) }
         connection.schedule()
