@@ -200,7 +200,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "GatewayTests",
-            dependencies: ["Gateway", "HTTPWire", "ContentCoding", "Transcoding", "Octets", "TestSupport"],
+            dependencies: [
+                "Gateway", "Signatures", "HTTPWire", "ContentCoding", "Transcoding", "Octets", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ProxyTests",
