@@ -110,6 +110,12 @@ class ConsoleMaskTests(ConsoleTestCase):
                     self.assertIn("***", shown["client"]["request"]["body"]["text"])
                     self.assertIn("***", shown["curl"])
 
+    def test_a_value_in_another_line_than_its_name(self):
+        for body in (b'"token":\nabcdefgh', b'"token":\r\xc2', b'a\n"token":\r\nabcdefgh\n', b'{"a":1}\n{"token":\n"abcdefgh",\n'):
+            shown = self.hidden("abcdefgh", "/plain", body, "text/plain")
+            self.assertIn('"token":', shown["client"]["request"]["body"]["text"])
+        self.hidden("abcdefgh", "/plain", b"", None, "GET", ("X-Text: %22token%22%3A%0D%", "Referer: /?a=%22token%22%3A%0Aabcdefgh%0A"))
+
     def test_all_but_the_values_is_shown_as_it_came(self):
         body = "payload=%7b%22token%22%3A%22abc%2Bdef%2Fghi%3D%3D%22%2C+%22a%22:1%7D&b=%31"
         shown = self.hidden("abc+def/ghi==", "/typed", body.encode(), FORM)

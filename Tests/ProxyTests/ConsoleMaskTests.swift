@@ -1,4 +1,5 @@
 import Octets
+import TestSupport
 import Testing
 
 @testable import Proxy
@@ -270,6 +271,10 @@ import Testing
             ("application/json", "a=1&token=x&b=2", "a=1&token=***&b=2"),
             ("text/plain", "a=1\rtoken=x\rb=2", "a=1\rtoken=***\rb=2"),
             ("application/json", ")]}',\n{\"token\": \"x\"}", ")]}',\n{\"token\": \"***\"}"),
+            // A value in another line than its name.
+            ("text/plain", "\"token\":\nx y\nb: 1", "\"token\":\n***\nb: 1"),
+            ("text/plain", "\"token\":\r{\"a\":1}\rb: 1", "\"token\":\r\"***\"\rb: 1"),
+            ("application/x-www-form-urlencoded", "a=%22token%22%3A%0Ax%0Ab&c=1", "a=%22token%22%3A%0A***%0Ab&c=1"),
         ])
     func otherTypes(type: String, text: String, shown: String) {
         let (masked, isShown) = BodyMask.apply(mask, to: Array(text.utf8), type: type)
@@ -498,7 +503,7 @@ import Testing
             ("{\"token\":\"abc\",\"a\":1}", "{\"token\":\"***\",\"a\":1}"),
             ("text/html; charset=utf-8", "text/html; charset=utf-8"),
             ("application/token+json; q=1", "application/token+json; q=1"), ("Token, Cookie", "Token, Cookie"),
-            ("\"token\"", "\"token\""),
+            ("\"token\"", "\"token\""), ("%22token%22%3A%0D%", "%22token%22%3A%0D***"),
         ])
     func fields(value: String, shown: String) {
         let head = ShownHead(Array("GET / HTTP/1.1\r\nX: \(value)\r\n\r\n".utf8), mask)
@@ -511,6 +516,33 @@ import Testing
         let head = Array("GET / HTTP/1.1\r\nX-Auth: 1\r\nx-auth-user: ada\r\n\r\n".utf8)
         #expect(ShownHead(head, mask.adding([], fields: ["x-Auth"])).fields.map(\.value) == ["***", "ada"])
         #expect(ShownHead(head, NameMask([]).adding(["a"], fields: ["X-Auth"])).fields.map(\.value) == ["1", "ada"])
+    }
+
+    @Test("whatever a client sends can be masked", arguments: 0..<8)
+    func anything(seed: Int) {
+        let pieces = [
+            "\"token\"", ":", "\r", "\n", " ", "\"", "{", "}", "[", "]", "=", "&", "%0A", "%22", "%3A", "%", "<", ">",
+            "</", "/>",
+            "--b", "--", "\r\n\r\n", "***", "\\", "\\\"", ",", ";", "a", "\u{E9}", "://", "@", "/", "?", "#", "token",
+            "Content-Disposition: form-data; name=token", "abcdefgh", "<token>", "<![CDATA[", "]]>", "<!--", "-->",
+            "&#112;",
+            "<key>token</key>", "<string>", "%253D", "token%3D", "\\u0022", "\u{FEFF}", "'",
+        ].map { Array($0.utf8) }
+        let types = ["text/plain", Self.form, Self.json, Self.xml, "multipart/form-data; boundary=b", ""]
+        var random = SplitMix(state: UInt64(seed))
+        for _ in 0..<500 {
+            var text = (0...random.below(12)).flatMap { _ in pieces[random.below(pieces.count)] }
+            // Characters that are cut, as where a body is.
+            if random.below(4) == 0 { text = Array(text.dropLast(random.below(text.count))) + [0xC2] }
+            let isWhole = random.below(2) == 0
+            for type in types {
+                let (masked, _) = BodyMask.apply(mask, to: text, type: type, isWhole: isWhole)
+                #expect(masked.at == masked.bytes.count, "\(type) \(text)")
+            }
+            for masked in [BodyMask.field(mask, text), BodyMask.address(mask, text), BodyMask.query(mask, text)] {
+                #expect(masked.at == masked.bytes.count, "\(text)")
+            }
+        }
     }
 
     @Test("a head is shown with its masked fields and parameters")

@@ -471,9 +471,12 @@ struct BodyMask {
     /// sign is a name as a whole, in front of others the word there.
     private mutating func maskLine(_ line: Range<Int>) {
         var start = line.lowerBound
-        while let sign = bytes[start..<line.upperBound].firstIndex(where: {
-            $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":")
-        }) {
+        // A value that was hidden before may stand in the next line, where this one's end is white space of JSON.
+        while start < line.upperBound,
+            let sign = bytes[start..<line.upperBound].firstIndex(where: {
+                $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":")
+            })
+        {
             let isFirst = start == line.lowerBound
             let name = isFirst ? bytes[start..<sign] : lastWord(start..<sign)
             start = sign + 1
