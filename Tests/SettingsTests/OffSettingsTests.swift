@@ -106,6 +106,34 @@ import Testing
         #expect(mistakes.count == 1 && mistakes[0].hasPrefix(expected), "\(mistakes)")
     }
 
+    @Test("a file is read once, however often its text is looked at: it may be a pipe")
+    func once() throws {
+        final class Reads: @unchecked Sendable { var paths: [String] = [] }
+        let reads = Reads()
+        let environment = SettingsEnvironment(
+            variable: { _ in nil },
+            file: { path throws(SettingsEnvironment.FileFault) in
+                reads.paths.append(path)
+                if path == "/none" { throw SettingsEnvironment.FileFault("there is none") }
+                return "off\n"
+            })
+        func mistakes(_ path: String) -> [String] {
+            let value = "\"${file:\(path)}\""
+            let text =
+                SettingsTestFile.head
+                + "  - { name: all, match: /*, upstream: app, codings: \(value), trailers: \(value), rate_limit: \(value) }"
+            do throws(SettingsMistakes) {
+                _ = try SettingsFile.parse(text, environment: environment)
+                return []
+            } catch {
+                return error.all.map(\.message)
+            }
+        }
+        #expect(mistakes("/pipe") == [])
+        #expect(mistakes("/none") == ["there is none", "there is none", "there is none"])
+        #expect(reads.paths == ["/pipe", "/none"])
+    }
+
     @Test("a star is no method")
     func method() {
         #expect(

@@ -19,6 +19,8 @@ final class ReadingContext {
     private(set) var unresolvedLines: Set<Int> = []
     /// The number of values that could not be read: because of a mistake, or because what they take isn't here.
     private(set) var failures = 0
+    /// What the files of `${file:…}` had. A pipe gives its text once, and one that gives none is waited for.
+    private var files: [String: Result<String, SettingsEnvironment.FileFault>] = [:]
     /// The references that placeholders stand for.
     private var placeholders: [String] = []
     let environment: SettingsEnvironment
@@ -289,11 +291,12 @@ extension ReadingContext {
     /// The file's text, without a byte order mark and its last line end.
     private func file(_ path: String, _ node: SettingsNode, _ offset: Int) -> String? {
         if environment.lacksSecrets { return placeholder("file:\(path)", node) }
-        do {
-            let text = try environment.file(path)
-            return SettingsEnvironment.withoutLineEnd(SettingsEnvironment.withoutMark(text))
-        } catch {
-            report(position(in: node, offset: offset), error.reason)
+        let read = files[path] ?? Result { () throws(SettingsEnvironment.FileFault) in try environment.file(path) }
+        files[path] = read
+        switch read {
+        case .success(let text): return SettingsEnvironment.withoutLineEnd(SettingsEnvironment.withoutMark(text))
+        case .failure(let fault):
+            report(position(in: node, offset: offset), fault.reason)
             return nil
         }
     }
