@@ -15,10 +15,14 @@ public final class Resolution {
     // is time. So each is asked for by itself where both are not there soon.
     private var name = ""
     private var deadline: UInt64 = 0
-    /// Questions for one family that were asked, and those of them that have an answer.
-    private var apart = (asked: 0, answered: 0)
+    /// Questions for one family that were asked, those of them that are over, and those of these that have an answer, if only that there
+    /// is no address.
+    private var apart = (asked: 0, over: 0, answered: 0)
     /// What those have brought.
     private var found: (addresses: [SocketAddress], ttl: Int32) = ([], .max)
+
+    /// Whether the completion is given the addresses of one family, and of the other one nobody knows.
+    public private(set) var isPartial = false
 
     /// How long both families are waited for, at most half of the time: 1.5 s, in which c-ares asks twice.
     private static let patience: UInt64 = 1_500_000_000
@@ -63,7 +67,9 @@ public final class Resolution {
 
     /// What is known of one family, or the failure of both.
     private func foundOr(_ error: ResolveError) -> Result<[SocketAddress], ResolveError> {
-        found.addresses.isEmpty ? .failure(error) : .success(found.addresses)
+        guard !found.addresses.isEmpty else { return .failure(error) }
+        isPartial = apart.answered < 2
+        return .success(found.addresses)
     }
 
     private var foundTTL: Int { found.addresses.isEmpty ? 0 : Int(max(0, found.ttl)) }
@@ -86,7 +92,8 @@ public final class Resolution {
     /// The same for one family alone. What it says of failures the question for both will say, too.
     internal func answeredApart(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
         guard isUnderWay else { return }
-        apart.answered += 1
+        apart.over += 1
+        if [ARES_SUCCESS, ARES_ENODATA, ARES_ENOTFOUND].contains(status) { apart.answered += 1 }
         if status == ARES_SUCCESS {
             // SAFETY: as above.
             let (addresses, ttl) = unsafe addresses(of: result)
@@ -94,7 +101,7 @@ public final class Resolution {
             found.ttl = min(found.ttl, ttl)
         }
         guard !found.addresses.isEmpty else { return }
-        if apart.answered == apart.asked { return finishLater(.success(found.addresses), ttl: foundTTL) }
+        if apart.over == apart.asked { return finishLater(foundOr(.notFound), ttl: foundTTL) }
         let now = loop.now
         timer?.set(after: deadline > now ? min(Self.rest, deadline - now) : 1)
     }

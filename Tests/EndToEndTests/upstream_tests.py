@@ -479,6 +479,26 @@ class NameTests(RecastTestCase):
         names.ignored.add(28)
         self.assertEqual(self.body(self.named(names, ", connect: 20s")), "127.0.0.2")
 
+    def test_addresses_of_a_family_of_which_nobody_speaks_any_more_are_kept(self):
+        names = NameServer(["127.0.0.2", "::1"])
+        self.addCleanup(names.stop)
+        port, line = admin_port()
+        proxy = self.recast(
+            f"{{ address: \"app.recast.test:{self.server.port}\", resolve: {{ servers: \"127.0.0.1:{names.port}\" }} }}", settings=line)
+
+        def state():
+            found = Admin(port).json("/upstreams")["upstreams"][0]["names"][0]
+            return sorted(one.rpartition(":")[0] for one in found["addresses"]), found["fault"]
+
+        self.wait_for("both", lambda: state() == (["127.0.0.2", "[::1]"], None))
+        names.ignored.add(28)
+        names.addresses[0] = "127.0.0.3"
+        self.wait_for("the other one's new address", lambda: state() == (["127.0.0.3", "[::1]"], None))
+        names.ignored.clear()
+        names.addresses.pop()
+        self.wait_for("an answer that is whole", lambda: state() == (["127.0.0.3"], None))
+        self.assertEqual(self.body(proxy), "127.0.0.3")
+
     def test_row_60_200_addresses_come_over_tcp_and_32_are_used(self):
         names = NameServer([f"127.0.1.{index}" for index in range(1, 201)])
         proxy = self.named(names)

@@ -50,9 +50,10 @@ final class NameSource {
         guard lookUp == nil else { return }
         timer.cancel()
         lookUp = pool.resolver.resolve(host, port: port, timeout: Self.lookUpTime) { [unowned self] result, seconds in
+            let isPartial = lookUp?.isPartial == true
             lookUp = nil
             switch result {
-            case .success(let found): succeeded(found, seconds: seconds)
+            case .success(let found): succeeded(found, seconds: seconds, isPartial: isPartial)
             case .failure(let error): failed(error)
             }
         }
@@ -64,12 +65,18 @@ final class NameSource {
         lookUp = nil
     }
 
-    private func succeeded(_ found: [SocketAddress], seconds: Int) {
+    private func succeeded(_ answer: [SocketAddress], seconds: Int, isPartial: Bool) {
         if fault != nil { pool.tell(recovery: "the name \(host) is resolved again") }
         fault = nil
         failures = 0
         ttl = seconds
-        answeredAt = pool.loop.now
+        // Of a family about which nobody said anything the last good answer is kept, as it is when nobody says anything at all.
+        let now = pool.loop.now
+        let kept =
+            isPartial && now - answeredAt <= Self.keepTime
+            ? addresses.filter { known in !answer.contains { $0.isIPv6 == known.isIPv6 } } : []
+        if kept.isEmpty { answeredAt = now }
+        let found = answer + kept
         // What is known stays in front, so that a server that shuffles a long list doesn't make us change all the time.
         let known = addresses.filter(found.contains)
         addresses = Array((known + found.filter { !known.contains($0) }).prefix(Self.limit))

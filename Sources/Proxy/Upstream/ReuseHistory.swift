@@ -46,8 +46,8 @@ struct ReuseHistory {
     ///
     /// - Parameter begun: the nanosecond in which it was given its last request.
     mutating func noteEnd(_ now: UInt64, begun: UInt64) -> Bool {
-        // A server that goes takes all of its connections along: those that had their requests before the first of them ended say nothing of
-        // their own.
+        // A server that goes takes all of its connections along: those that had their requests before the first of them ended say
+        // nothing of their own.
         guard begun > lastEnd else { return false }
         lastEnd = now
         answers = 0

@@ -6,7 +6,7 @@ import threading
 
 
 class NameServer:
-    """`addresses`: IPv4 addresses of every name that `named` has none for. `manner`: answers, nxdomain, servfail, silent. Long answers are cut over UDP."""
+    """`addresses`: those of every name that `named` has none for. `manner`: answers, nxdomain, servfail, silent. Long answers are cut over UDP."""
 
     def __init__(self, addresses=(), manner="answers", ttl=1):
         self.addresses, self.manner, self.ttl = list(addresses), manner, ttl
@@ -49,11 +49,13 @@ class NameServer:
         end += 5
         if kind in self.ignored:
             return b""
-        addresses = self.named.get(name, self.addresses) if kind == 1 and self.manner == "answers" else []
+        families = {1: socket.AF_INET, 28: socket.AF_INET6}
+        addresses = self.named.get(name, self.addresses) if kind in families and self.manner == "answers" else []
+        addresses = [address for address in addresses if (":" in address) == (kind == 28)]
         code = {"nxdomain": 3, "servfail": 2}.get(self.manner, 0)
         flags = 0x8180 | code
-        records = b"".join(
-            b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, self.ttl, 4) + socket.inet_aton(address) for address in addresses)
+        packed = [socket.inet_pton(families[kind], address) for address in addresses]
+        records = b"".join(b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, self.ttl, len(one)) + one for one in packed)
         count = len(addresses)
         if limit and len(records) > limit:
             flags, records, count = flags | 0x0200, b"", 0
