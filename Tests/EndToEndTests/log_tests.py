@@ -285,6 +285,8 @@ class CombinedLineTests(ProxyTestCase):
 class StoppedReaderTests(unittest.TestCase):
     """Row 45 of the fault table: whoever reads the log stops, or is gone; serving goes on, and lines are counted."""
 
+    requests = 0
+
     def serve(self, output, log="stdout"):
         self.upstream = Upstream()
         self.addCleanup(self.upstream.stop)
@@ -293,7 +295,7 @@ class StoppedReaderTests(unittest.TestCase):
         self.admin = Admin(port)
         folder = tempfile.TemporaryDirectory(prefix="recast-e2e-")
         self.addCleanup(folder.cleanup)
-        config = os.path.join(folder.name, "recast.yaml")
+        config = self.config = os.path.join(folder.name, "recast.yaml")
         with open(config, "w") as file:
             file.write(f"version: 1\nlisten: 127.0.0.1:{self.port}\nworkers: 2\naccess_log: {log}\n{admin}"
                        f"upstreams:\n  app: 127.0.0.1:{self.upstream.port}\nroutes:\n"
@@ -313,6 +315,7 @@ class StoppedReaderTests(unittest.TestCase):
 
     def use(self, requests):
         """Requests that are answered without an upstream and whose lines are long."""
+        self.requests += requests
         with Client(self.port) as client:
             for _ in range(requests // 20):
                 client.send(f"POST /{'x' * 7000} HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n{'b' * 2000}" * 20)
@@ -350,6 +353,8 @@ class StoppedReaderTests(unittest.TestCase):
         self.assertGreater(len(lines), 1)
         for line in lines[:-1]:
             json.loads(line)
+        match = self.until_told(r" warning the access log on standard output ends, with (\d+) lines dropped\n")
+        self.assertEqual(int(match[1]) + len(lines) - 1, self.requests)
 
     def test_row_45_a_pipe_that_is_closed(self):
         reading, writing = os.pipe()
@@ -371,7 +376,28 @@ class StoppedReaderTests(unittest.TestCase):
         self.use(20)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 0)
+        self.until_told(r" warning the access log /dev/full ends, with 60 lines dropped\n")
 
+    def test_what_a_log_has_lost_stays_counted_when_another_one_takes_its_place(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("this machine has no /dev/full")
+        process = self.serve(subprocess.DEVNULL, log="/dev/full")
+        self.use(40)
+        while self.dropped() < 40:
+            select_nothing()
+        with open(self.config) as file:
+            text = file.read()
+        for count, log in enumerate(("off", "/dev/null"), 1):
+            with open(self.config, "w") as file:
+                file.write(text.replace("access_log: /dev/full", f"access_log: {log}"))
+            process.send_signal(signal.SIGHUP)
+            self.admin.metrics_when(lambda metrics: metrics.sum("recast_config_reloads_total", result="success") == count)
+            self.assertEqual(self.dropped(), 40)
+        self.until_told(r" warning the access log /dev/full ends, with 40 lines dropped\n")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(DEADLINE), 0)
+        with open(self.errors) as file:
+            self.assertEqual(file.read().count("dropped\n"), 1)
 
     def test_a_file_that_may_not_grow_any_more(self):
         with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:

@@ -57,6 +57,30 @@ import Testing
         #expect(report.noteWrite(failure: nil, dropped: 7, now: 3 + minute) == .lost(4, couldNotBeWritten: true))
         #expect(report.noteWrite(failure: nil, dropped: 9, now: 3 + 2 * minute) == .lost(2, couldNotBeWritten: false))
         #expect(report.noteWrite(failure: nil, dropped: 9, now: 3 + 9 * minute) == nil)
+        #expect(report.rest(dropped: 9) == 0)
+    }
+
+    @Test("what a log has lost at its end is told once, with what waits, and the count of all logs keeps it")
+    func lossesAtTheEnd() throws {
+        var report = LossReport()
+        #expect(report.noteWrite(failure: ENOSPC, dropped: 2, now: 1) == .losing(ENOSPC, 2))
+        #expect(report.noteWrite(failure: ENOSPC, dropped: 5, now: 2) == nil)
+        #expect(report.rest(dropped: 6) == 6)
+        #expect(report.rest(dropped: 6) == 0)
+        signal(SIGPIPE, SIG_IGN)
+        let losses = LogLosses()
+        for round in 1...2 {
+            var ends: [Int32] = [0, 0]
+            #expect(unsafe pipe(&ends) == 0)
+            close(ends[0])
+            let sink = try LogSink(descriptor: ends[1], losses: losses)
+            var batch = lines("a\nb\n")
+            sink.take(&batch, count: 2)
+            sink.settle()
+            #expect(sink.dropped == 2)
+            #expect(losses.count == UInt64(2 * round))
+            sink.tellRest()
+        }
     }
 
     @Test("what a pipe that nobody reads doesn't take is dropped and counted, and settling gives up")

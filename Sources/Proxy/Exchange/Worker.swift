@@ -106,7 +106,10 @@ public final class Worker {
 
     /// Makes a worker on `loop`. No port is opened before `listen`.
     public convenience init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
-        try self.init(loop: loop, settings: settings, logSink: try LogSink.of(settings.accessLog))
+        let shared = SharedAdmission()
+        try self.init(
+            loop: loop, settings: settings, shared: shared,
+            logSink: try LogSink.of(settings.accessLog, losses: shared.logLosses))
     }
 
     /// As above, with what workers of one process share: budgets and the counts of admission, which the one that is given none
@@ -319,7 +322,7 @@ public final class Worker {
         let opened = try BoundListener.open(
             added, modes: settings.socketModes, workers: 1, lifecycle: settings.lifecycle, replaced: replaced)[0]
         let isSameLog = settings.accessLog == current.settings.accessLog
-        let sink = isSameLog ? log.sink : try LogSink.of(settings.accessLog)
+        let sink = isSameLog ? log.sink : try LogSink.of(settings.accessLog, losses: shared.logLosses)
         adopt(SettingsChange(settings: settings, opened: opened, logSink: sink))
     }
 

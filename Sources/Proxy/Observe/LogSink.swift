@@ -16,29 +16,29 @@ final class LogSink: Sendable {
     static let endTime: UInt64 = 1_000_000_000
 
     /// Writes to a descriptor that stays open: standard output or error.
-    init(descriptor: Int32) throws(ServerError) {
+    init(descriptor: Int32, losses: LogLosses = LogLosses()) throws(ServerError) {
         let name =
             switch descriptor {
             case STDOUT_FILENO: "the access log on standard output"
             case STDERR_FILENO: "the log on standard error"
             default: "a log"
             }
-        writer = try LogWriter.start(descriptor: descriptor, path: nil, name: name)
+        writer = try LogWriter.start(descriptor: descriptor, path: nil, name: name, losses: losses)
     }
 
     /// Appends to the file at `path`, which is made where there is none.
-    init(path: String) throws(ServerError) {
+    init(path: String, losses: LogLosses = LogLosses()) throws(ServerError) {
         let descriptor = LogWriter.open(path)
         guard descriptor >= 0 else { throw .accessLog(path: path, errno: errno) }
-        writer = try LogWriter.start(descriptor: descriptor, path: path, name: "the access log \(path)")
+        writer = try LogWriter.start(descriptor: descriptor, path: path, name: "the access log \(path)", losses: losses)
     }
 
-    /// The sink of `target`; nil where nothing is logged.
-    static func of(_ target: AccessLogTarget) throws(ServerError) -> LogSink? {
+    /// The sink of `target`, which counts what it loses in `losses`; nil where nothing is logged.
+    static func of(_ target: AccessLogTarget, losses: LogLosses) throws(ServerError) -> LogSink? {
         switch target {
         case .off: nil
-        case .stdout: try LogSink(descriptor: STDOUT_FILENO)
-        case .file(let path): try LogSink(path: path)
+        case .stdout: try LogSink(descriptor: STDOUT_FILENO, losses: losses)
+        case .file(let path): try LogSink(path: path, losses: losses)
         }
     }
 
@@ -58,6 +58,9 @@ final class LogSink: Sendable {
     /// Waits until all that was taken is written, at most for a second. Once that was not enough, later calls don't wait.
     func settle() { writer.settle() }
 
+    /// Says in the operational log how many lines are lost that it wasn't told of: the process ends, and what waits with it.
+    func tellRest() { writer.tellRest() }
+
     /// Whether lines go to a file that can be opened anew.
     var hasFile: Bool { writer.path != nil }
 
@@ -66,12 +69,24 @@ final class LogSink: Sendable {
     func reopen() { writer.reopen() }
 }
 
+/// Lines that the access logs of a process have lost, those of earlier settings too: a count that only grows.
+final class LogLosses: Sendable {
+    private let lines = Atomic<UInt64>(0)
+
+    var count: UInt64 { lines.load(ordering: .relaxed) }
+
+    fileprivate func add(_ count: Int) { lines.add(UInt64(count), ordering: .relaxed) }
+}
+
 /// What the sink and its thread share. The thread holds it until the sink is gone and the rest is written.
 private final class LogWriter: Sendable {
     private struct State {
         var waiting = OutputBuffer()
         var lines = 0
+        /// Lines that are being written.
+        var writing = 0
         var dropped: UInt64 = 0
+        var losses = LossReport()
         var isWriting = false
         var isEnding = false
         var mustReopen = false
@@ -84,16 +99,20 @@ private final class LogWriter: Sendable {
     let path: String?
     /// What it is called in lines of the operational log.
     private let name: String
+    private let losses: LogLosses
 
-    private init(path: String?, name: String) throws(LoopError) {
+    private init(path: String?, name: String, losses: LogLosses) throws(LoopError) {
         self.path = path
         self.name = name
+        self.losses = losses
         wakeup = try Wakeup()
     }
 
-    static func start(descriptor: Int32, path: String?, name: String) throws(ServerError) -> LogWriter {
+    static func start(
+        descriptor: Int32, path: String?, name: String, losses: LogLosses
+    ) throws(ServerError) -> LogWriter {
         do throws(LoopError) {
-            let writer = try LogWriter(path: path, name: name)
+            let writer = try LogWriter(path: path, name: name, losses: losses)
             _ = try startThread(name: "log") { writer.run(descriptor) }
             return writer
         } catch {
@@ -128,6 +147,7 @@ private final class LogWriter: Sendable {
         let wasEmpty = state.withLock { state in
             guard state.waiting.count + lines.count <= LogSink.capacity else {
                 state.dropped += UInt64(count)
+                losses.add(count)
                 return false
             }
             state.waiting.append(lines)
@@ -163,16 +183,23 @@ private final class LogWriter: Sendable {
         }
     }
 
+    func tellRest() {
+        let rest = state.withLock { state in
+            state.losses.rest(dropped: state.dropped + UInt64(state.lines + state.writing))
+        }
+        if rest > 0 { OperationalLog.logEnds(name, rest) }
+    }
+
     // MARK: The thread
 
     private func run(_ first: Int32) {
         var descriptor = first
         var isCut = false
-        var losses = LossReport()
         var text = OutputBuffer()
         while true {
             let (isEnding, mustReopen) = state.withLock { state in
                 swap(&state.waiting, &text)
+                state.writing = state.lines
                 state.lines = 0
                 state.isWriting = !text.isEmpty
                 defer { state.mustReopen = false }
@@ -187,12 +214,15 @@ private final class LogWriter: Sendable {
             let loss = write(&text, to: descriptor, &isCut)
             text.removeAll()
             text.shrink(to: LogSink.capacity / 4)
-            let dropped = state.withLock { state in
+            let news = state.withLock { state in
                 state.isWriting = false
+                state.writing = 0
                 state.dropped += UInt64(loss?.lines ?? 0)
-                return state.dropped
+                losses.add(loss?.lines ?? 0)
+                return state.losses.noteWrite(
+                    failure: loss?.failure, dropped: state.dropped, now: EventLoop.preciseNow)
             }
-            switch losses.noteWrite(failure: loss?.failure, dropped: dropped, now: EventLoop.preciseNow) {
+            switch news {
             case .losing(let failure, let lines): OperationalLog.logIsLosing(name, failure, lines)
             case .lost(let lines, let couldNotBeWritten):
                 OperationalLog.logHasLost(name, lines, couldNotBeWritten: couldNotBeWritten)
@@ -200,6 +230,8 @@ private final class LogWriter: Sendable {
             }
         }
         if path != nil { _ = Glibc.close(descriptor) }
+        // A log that other settings have taken away.
+        tellRest()
     }
 
     private func reopen(_ path: String, _ descriptor: inout Int32, _ isCut: inout Bool) {
@@ -230,6 +262,10 @@ private final class LogWriter: Sendable {
                 return (Self.lines(in: text.span), Int32(-written))
             }
             last = text.span[written - 1]
+            if written < text.count {
+                let lines = Self.lines(in: text.span.extracting(0..<written))
+                state.withLock { $0.writing -= lines }
+            }
             text.drop(written)
         }
         return nil
@@ -311,5 +347,11 @@ struct LossReport {
         isFailing = false
         hasFailed = false
         return line
+    }
+
+    /// The log ends, with so many lost in all. Returns how many of them no line has told as lost.
+    mutating func rest(dropped: UInt64) -> UInt64 {
+        defer { told = max(told, dropped) }
+        return dropped > told ? dropped - told : 0
     }
 }

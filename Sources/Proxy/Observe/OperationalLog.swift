@@ -73,6 +73,11 @@ public enum OperationalLog {
                 : "\(name) has \(dropped), since more came than who reads it took", level: .warning)
     }
 
+    /// The log called `name` ends, and `lost` lines are lost that no line has told of, or only by the way.
+    static func logEnds(_ name: String, _ lost: UInt64) {
+        note("\(name) ends, with \(counted(Int(lost), "line")) dropped", level: .warning)
+    }
+
     static func logIsReopened(_ path: String) { note("the log \(path) is opened again") }
 
     static func logHasNoFile() { note("no log is opened again: the access log goes to no file") }

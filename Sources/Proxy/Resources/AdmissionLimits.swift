@@ -82,6 +82,8 @@ public final class SharedAdmission: Sendable {
     let replays = ReplayMemories()
     /// How often clients have come to routes that count them.
     let rates = RateLimiters()
+    /// Lines that access logs have lost.
+    let logLosses = LogLosses()
 
     public init() {}
 

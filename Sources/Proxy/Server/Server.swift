@@ -49,6 +49,7 @@ public enum Server {
             reapChildren()
         }
         let worker = try Worker(loop: loop, settings: settings)
+        defer { worker.log.sink?.tellRest() }
         // Before the other ports: clients that can connect to those must not find that the process ends at once.
         var admin: AdminServer?
         if settings.admin.address != nil || settings.admin.status != nil, let services {

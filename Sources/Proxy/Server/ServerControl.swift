@@ -355,7 +355,7 @@ final class ServerControl {
         samples.gauge("recast_spool_budget_bytes", "What spools may hold in all.", Double(settings.memory.spoolTotal))
         samples.counter(
             "recast_access_log_dropped_total", "Lines of the access log that could not be written and were dropped.",
-            worker.log.sink?.dropped ?? 0)
+            worker.shared.logLosses.count)
     }
 }
 
@@ -403,7 +403,9 @@ extension ServerControl {
         let opened: [[BoundListener]]
         let logSink: LogSink?
         do throws(ServerError) {
-            logSink = settings.accessLog == old.accessLog ? worker.log.sink : try LogSink.of(settings.accessLog)
+            logSink =
+                settings.accessLog == old.accessLog
+                ? worker.log.sink : try LogSink.of(settings.accessLog, losses: worker.shared.logLosses)
             opened = try BoundListener.open(
                 added, modes: settings.socketModes, workers: workers, lifecycle: settings.lifecycle,
                 replaced: removed + leaving.values.flatMap(\.addresses),
