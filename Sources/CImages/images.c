@@ -116,7 +116,12 @@ enum recast_image_status recast_image_convert(
         read_picture(bytes, count, header, options, &picture, &metadata, &result->reason);
     if (status == RECAST_IMAGE_DONE && !picture_turn(&picture, header->orientation)) status = RECAST_IMAGE_NO_MEMORY;
     if (status == RECAST_IMAGE_DONE) {
-        if (metadata.exif.bytes) exif_settle(metadata.exif.bytes, metadata.exif.count, picture.width, picture.height);
+        bool is_turned = header->orientation > 1;
+        if (metadata.exif.bytes) {
+            exif_settle(metadata.exif.bytes, metadata.exif.count, picture.width, picture.height, is_turned);
+        }
+        /* EXIF has said how the picture is shown; XMP, which some readers take first, may have said the same. */
+        if (is_turned && metadata.xmp.bytes) xmp_settle(metadata.xmp.bytes, metadata.xmp.count);
         /* WebP has no gray. */
         check_profile(&metadata, picture.is_gray && options->format != RECAST_IMAGE_WEBP);
         switch (options->format) {

@@ -85,8 +85,10 @@ enum recast_image_status webp_write(
 /* What is in EXIF: whether it begins as a TIFF structure does; the orientation, 1 where none is. */
 bool is_tiff(const uint8_t *bytes, size_t count);
 int exif_orientation(const uint8_t *tiff, size_t count);
-/* Says in EXIF that the picture stands upright and is of that size, where it says something else. */
-void exif_settle(uint8_t *tiff, size_t count, uint32_t width, uint32_t height);
+/* Says in EXIF that the picture stands upright and is of that size, where it says something else. One that was turned has no preview. */
+void exif_settle(uint8_t *tiff, size_t count, uint32_t width, uint32_t height, bool is_turned);
+/* Says in XMP that the picture stands upright. */
+void xmp_settle(uint8_t *xmp, size_t count);
 
 void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header);
 void png_look(const uint8_t *bytes, size_t count, recast_image_header *header);

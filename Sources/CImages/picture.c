@@ -109,16 +109,37 @@ static void exif_put(const tiff *tiff, size_t entry, uint32_t value) {
     if (type == LONG) tiff_put(tiff, entry + 8, 4, value);
 }
 
-void exif_settle(uint8_t *bytes, size_t count, uint32_t width, uint32_t height) {
+void exif_settle(uint8_t *bytes, size_t count, uint32_t width, uint32_t height, bool is_turned) {
     tiff tiff;
     size_t folder = tiff_begin(&tiff, bytes, count);
     if (!folder) return;
     exif_put(&tiff, tiff_find(&tiff, folder, ORIENTATION), 1);
+    /* The next folder is the preview's, whose pixels stay as they were stored: it would be shown lying. */
+    if (is_turned && folder >= 8 && folder <= count && count - folder >= 2) {
+        size_t next = 2 + 12 * (size_t)tiff16(&tiff, folder);
+        if (count - folder >= next + 4) tiff_put(&tiff, folder + next, 4, 0);
+    }
     size_t pointer = tiff_find(&tiff, folder, EXIF_FOLDER);
     if (!pointer || tiff16(&tiff, pointer + 2) != LONG) return;
     size_t inner = tiff32(&tiff, pointer + 8);
     exif_put(&tiff, tiff_find(&tiff, inner, PIXELS_WIDE), width);
     exif_put(&tiff, tiff_find(&tiff, inner, PIXELS_HIGH), height);
+}
+
+/* As an attribute or as an element, as XMP's writers have it: tiff:Orientation="6", <tiff:Orientation>6<. */
+void xmp_settle(uint8_t *bytes, size_t count) {
+    static const char name[] = "tiff:Orientation";
+    enum { NAME = sizeof name - 1 };
+    for (size_t at = 0; at < count; at++) {
+        const uint8_t *mark = memchr(bytes + at, name[0], count - at);
+        if (!mark) return;
+        at = (size_t)(mark - bytes);
+        if (count - at < NAME || memcmp(mark, name, NAME) != 0) continue;
+        size_t value = at + NAME;
+        while (value < count && memchr(" \t\r\n=>\"'", bytes[value], 8)) value++;
+        bool is_number = count - value >= 2 && bytes[value] >= '2' && bytes[value] <= '8';
+        if (is_number && memchr("\"'< \t\r\n", bytes[value + 1], 7)) bytes[value] = '1';
+    }
 }
 
 /* Exif 3.0 section 4.6.5.1: where the stored picture's first row and first column are in the picture that is seen. */

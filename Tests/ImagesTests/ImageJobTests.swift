@@ -117,6 +117,28 @@ struct ImageJobTests {
         }
     }
 
+    @Test("where a picture was turned, XMP says so too, and no preview lies on its side", arguments: [1, 6] as [UInt8])
+    func turnedMetadata(_ orientation: UInt8) throws {
+        // One entry, and an empty folder behind it: the preview's.
+        let exif: [UInt8] =
+            Array("MM".utf8) + [0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0]
+            + [0, 0, 0, 26, 0, 0, 0, 0, 0, 0]
+        let xmp =
+            Array("http://ns.adobe.com/xap/1.0/".utf8) + [0]
+            + Array("<a tiff:Orientation='6' tiff:Orientation=\"66\"><tiff:Orientation> 8 </tiff:Orientation></a>".utf8)
+        let tagged = try ImageSamples.tagged(ImageSamples.quarters(64, 32), .jpeg, exif)
+        let source = Array(tagged[..<2]) + [0xFF, 0xE1, 0, UInt8(xmp.count + 2)] + xmp + Array(tagged[2...])
+        for format in Self.formats {
+            let made = try ImageSamples.made(source) { ($0.longestSide, $0.format) = (16, format) }
+            let text = String(decoding: made, as: Unicode.ASCII.self)
+            let isTurned = orientation == 6
+            #expect(text.contains("<a tiff:Orientation='\(isTurned ? 1 : 6)' tiff:Orientation=\"66\">"))
+            #expect(text.contains("<tiff:Orientation> \(isTurned ? 1 : 8) </tiff:Orientation>"))
+            let start = try #require(made.indices.first { made[$0...].starts(with: exif[..<8]) })
+            #expect(Array(made[start + 22..<start + 26]) == [0, 0, 0, isTurned ? 0 : 26])
+        }
+    }
+
     @Test("a WebP has 16,383 pixels a side, and no more", arguments: [16_382, 16_383, 16_384])
     func webpSide(side: Int) throws {
         let fault = side > 16_383 ? ImageFault.broken("no side of a WebP has more than 16383 pixels") : nil
