@@ -69,6 +69,21 @@ final class LogSink: Sendable {
     func reopen() { writer.reopen() }
 }
 
+/// A sink on its way to another thread, where it is taken once. What brings it lives as long as that thread, and a log that other settings
+/// take away must not stay open by that.
+final class HandedSink: Sendable {
+    private let sink: Mutex<LogSink?>
+
+    init(_ sink: LogSink?) { self.sink = Mutex(sink) }
+
+    func take() -> LogSink? {
+        sink.withLock { sink in
+            defer { sink = nil }
+            return sink
+        }
+    }
+}
+
 /// Lines that the access logs of a process have lost, those of earlier settings too: a count that only grows.
 final class LogLosses: Sendable {
     private let lines = Atomic<UInt64>(0)
@@ -184,10 +199,11 @@ private final class LogWriter: Sendable {
     }
 
     func tellRest() {
-        let rest = state.withLock { state in
-            state.losses.rest(dropped: state.dropped + UInt64(state.lines + state.writing))
+        let (rest, isWriting) = state.withLock { state in
+            (state.losses.rest(dropped: state.dropped + UInt64(state.lines + state.writing)), state.isWriting)
         }
-        if rest > 0 { OperationalLog.logEnds(name, rest) }
+        // How far a call has come that waits for its reader nobody knows.
+        if rest > 0 { OperationalLog.logEnds(name, rest, atMost: isWriting) }
     }
 
     // MARK: The thread

@@ -74,8 +74,8 @@ public enum OperationalLog {
     }
 
     /// The log called `name` ends, and `lost` lines are lost that no line has told of, or only by the way.
-    static func logEnds(_ name: String, _ lost: UInt64) {
-        note("\(name) ends, with \(counted(Int(lost), "line")) dropped", level: .warning)
+    static func logEnds(_ name: String, _ lost: UInt64, atMost: Bool) {
+        note("\(name) ends, with \(atMost ? "at most " : "")\(counted(Int(lost), "line")) dropped", level: .warning)
     }
 
     static func logIsReopened(_ path: String) { note("the log \(path) is opened again") }

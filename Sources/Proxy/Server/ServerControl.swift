@@ -113,6 +113,7 @@ final class ServerControl {
         var threads: [JoinHandle] = []
         do throws(LoopError) {
             for (index, endpoints) in endpoints.enumerated() {
+                let sink = HandedSink(sink)
                 threads.append(
                     try startThread(name: Self.name(ofWorker: index + 1)) {
                         ServerControl.serve(
@@ -130,13 +131,14 @@ final class ServerControl {
 
     /// The life of a worker's thread.
     private static func serve(
-        _ number: Int, _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, sink: LogSink?,
+        _ number: Int, _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, sink: HandedSink,
         endpoints: [BoundListener], main: LoopInbox
     ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
             let worker = try Worker(
-                loop: loop, settings: settings, number: number, budgets: budgets, shared: shared, logSink: sink)
+                loop: loop, settings: settings, number: number, budgets: budgets, shared: shared,
+                logSink: sink.take())
             worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox
