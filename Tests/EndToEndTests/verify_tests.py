@@ -421,8 +421,8 @@ class CommandTests(unittest.TestCase):
               for command in ("sign", "verify")
               for url in ("foo", "", "ftp://x/", "http://x/?q=a b", "http://", "http:///a", "http://x:99999/", "http://x:y/", "https://x/#a",
                           "https://\u00e4/", "https://x/\u00e4", "//x/", "http://[]/", "http://u@/")),
-            *(((command, "stripe", "--secret", "whsec_geheim", f"--time={time}"), f"--time is 0 to 253402300799 seconds since 1970, not {time}")
-              for command in ("sign", "verify") for time in (-1, 253402300800, 2**63 - 1, -2**63)),
+            *(((command, "stripe", "--secret", "whsec_geheim", f"--time={moment}"), f"--time is 0 to 253402300799 seconds since 1970, not {moment}")
+              for command in ("sign", "verify") for moment in (-1, 253402300800, 2**63 - 1, -2**63)),
         ):
             with self.subTest(arguments):
                 code, output, errors = self.run_command(*arguments)
@@ -434,9 +434,9 @@ class CommandTests(unittest.TestCase):
 
     def test_the_last_time_is_signed(self):
         for sender, secret in (("stripe", "whsec_x"), ("zendesk", "s"), ("hubspot", "s"), ("rfc9421", "s")):
-            for time in ("0", "253402300799"):
-                with self.subTest(sender=sender, time=time):
-                    common = (sender, "--secret", secret, "--time", time)
+            for moment in ("0", "253402300799"):
+                with self.subTest(sender=sender, time=moment):
+                    common = (sender, "--secret", secret, "--time", moment)
                     code, output, errors = self.run_command("sign", *common)
                     self.assertEqual((code, errors), (0, ""))
                     fields = [part for line in output.splitlines() for part in ("-H", line)]
