@@ -90,6 +90,23 @@ import Testing
                 && mistakes[0].contains(": write one, as in "), "\(mistakes)")
     }
 
+    @Test(
+        "the host of an active check is one that servers take",
+        arguments: [
+            ("app.internal", true), ("app_1:8080", true), ("10.0.0.1", true), ("[::1]:80", true), ("[::1", false),
+            ("a/b", false),
+            ("a b", false), ("u@a", false), ("a:65536", false), ("a,b", false), ("http://a", false), ("", false),
+            (String(repeating: "a", count: 255), true), (String(repeating: "a", count: 256), false),
+        ])
+    func hostOfCheck(_ host: String, isTaken: Bool) throws {
+        let upstream = "{ address: \"a:1\", health: { active: { path: /up, host: \"\(host)\" } } }"
+        guard isTaken else {
+            let mistakes = SettingsTestFile.mistakes(text(upstream, ""))
+            return #expect(mistakes.count == 1 && mistakes[0].contains("\"host\""), "\(mistakes)")
+        }
+        #expect(try parse(upstream: upstream).settings.upstreams[0].health.active?.host == host)
+    }
+
     @Test("without a check of certificates the other keys of TLS hold, and so does a name that is only asked for")
     func unchecked() throws {
         for keys in ["", ", name: b", ", sni: b", ", verify_name: false", ", session_resumption: false"] {

@@ -1,4 +1,5 @@
 internal import Gateway
+internal import HTTPWire
 internal import Proxy
 
 /// Reads `health` of an upstream.
@@ -37,11 +38,13 @@ struct UpstreamHealthReader {
         var active = ActiveHealthSettings(path: path?.text ?? "/")
         if let path { section.record("path", path.text, .line(path.line)) }
         if let node = section.take("host"), let host = context.text(node, "\"host\"") {
-            if host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), (1...255).contains(host.utf8.count) {
+            // A server answers any other with a 400, by which it would be taken out of use.
+            if host.utf8.count <= 255, MessageHead.authority(in: host.utf8Span.span) != nil {
                 active.host = host
                 section.record("host", host, .line(node.position.line))
             } else {
-                context.report(node.position, "\"host\" is what a Host field says: 1 to 255 visible characters")
+                context.report(
+                    node.position, "\"host\" is what a Host field says: a name or an address, as in app.internal:8080")
             }
         }
         active.interval = section.time("interval", standard: Sourced(active.interval)).value
