@@ -291,4 +291,27 @@ import Testing
             close(far)
         }
     }
+
+    @Test(arguments: [(30, 30, 10), (1, 1, 1), (100_000, 32767, 32767)])
+    func `the system asks a silent peer's system in its time`(seconds: UInt64, first: Int32, next: Int32) throws {
+        try withLoop { loop in
+            let (near, far) = try tcpPair()
+            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
+            func option(_ level: Int32, _ name: Int32) -> Int32 {
+                var value: Int32 = -1
+                var size: socklen_t = 4
+                _ = unsafe getsockopt(near, level, name, &value, &size)
+                return value
+            }
+            #expect(option(SOL_SOCKET, SO_KEEPALIVE) == 0)
+            stream.probe(after: seconds * second)
+            #expect(option(SOL_SOCKET, SO_KEEPALIVE) == 1)
+            #expect(option(Int32(IPPROTO_TCP), TCP_KEEPIDLE) == first)
+            #expect(option(Int32(IPPROTO_TCP), TCP_KEEPINTVL) == next)
+            #expect(option(Int32(IPPROTO_TCP), TCP_KEEPCNT) == 3)
+            stream.close()
+            stream.probe(after: second)
+            close(far)
+        }
+    }
 }
