@@ -109,8 +109,9 @@ class ReloadTests(ReloadTestCase):
         recast, admin = self.start(settings=line), Admin(port)
         admin.until_ready()
         address = f"app: 127.0.0.1:{self.upstream.port}"
-        counted = (("recast_connections", {"side": "upstream", "state": "active"}), ("recast_upstream_inflight_requests", {"upstream": "app"}),
-                   ("recast_upstream_connections", {"upstream": "app", "state": "active"}))
+        counted = (("recast_connections", {"side": "upstream", "state": "active"}),
+                   ("recast_upstream_connections", {"upstream": "app", "state": "active"}),
+                   ("recast_upstream_inflight_requests", {"upstream": "app"}))
         for text in (self.text.replace(address, f"app: {{ address: 127.0.0.1:{self.upstream.port}, max_idle: 7 }}"),
                      self.text.replace("app", "other")):
             with Client(recast.port) as client:
