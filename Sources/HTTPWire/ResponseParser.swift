@@ -101,6 +101,8 @@ public struct ResponseParser: Sendable {
         let name: InlineArray<7, UInt8> = [0x48, 0x54, 0x54, 0x50, 0x2F, 0x31, 0x2E]  // HTTP/1.
         for index in 0..<min(input.count, 13) {
             let byte = input[index]
+            // Told of the digits alone, so that it is the same whether what follows them has come.
+            if index == 11, ASCII.isDigit(byte), input[9] == UInt8(ascii: "0") { return (.badStatus, 9) }
             let fits =
                 switch index {
                 case 0..<7: byte == name[index]
@@ -112,6 +114,6 @@ public struct ResponseParser: Sendable {
             if byte == ASCII.lineFeed { return (.bareLF, index) }
             return (index == 5 && ASCII.isDigit(byte) ? .unsupportedVersion : .badStatusLine, index)
         }
-        return input.count > 11 && input[9] == UInt8(ascii: "0") ? (.badStatus, 9) : nil
+        return nil
     }
 }
