@@ -30,6 +30,8 @@ typedef struct segment {
     int marker;
     /* Where its 0xFF stands, its content begins, and it ends. */
     size_t begin, content, end;
+    /* Its length is less than the two bytes that it takes itself: libjpeg, and so nearly every reader, goes on right behind those. */
+    bool is_short;
 } segment;
 
 /* The segment at `*at`, which then stands behind it. False at what is none. */
@@ -44,13 +46,15 @@ static bool next_segment(const uint8_t *bytes, size_t count, size_t *at, segment
     /* A byte of ones among pixels, and no marker: readers pass over these two and look for the next one right behind them. */
     if (segment->marker == 0) return false;
     segment->content = segment->end = place;
+    segment->is_short = false;
     bool is_alone = segment->marker == 0x01 || (segment->marker >= 0xD0 && segment->marker <= SOI);
     if (!is_alone && segment->marker != EOI) {
         if (count - place < 2) return false;
         size_t length = (size_t)bytes[place] << 8 | bytes[place + 1];
-        if (length < 2 || length > count - place) return false;
+        if (length > count - place) return false;
+        segment->is_short = length < 2;
         segment->content = place + 2;
-        segment->end = place + length;
+        segment->end = segment->is_short ? segment->content : place + length;
     }
     *at = segment->end;
     return true;
@@ -90,6 +94,8 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     segment segment;
     bool has_frame = false, has_exif = false;
     for (size_t parts = 1; next_segment(bytes, count, &at, &segment); parts++) {
+        /* Not every reader goes on behind it. */
+        if (segment.is_short) return;
         if (parts > RECAST_IMAGE_MOST_PARTS) {
             header->lack = RECAST_IMAGE_MANY_PARTS;
             return;
@@ -241,7 +247,7 @@ bool jpeg_sift(const uint8_t *bytes, size_t count, sieve *sieve) {
         }
         at = end;
     }
-    /* A segment that is cut, or whose length is none, tells no reader anything. */
+    /* A segment that is cut tells no reader anything. */
     if (at < count) sieve->has_extras = true;
     return has_scan;
 }
