@@ -211,7 +211,8 @@ class TunnelEndTests(ProxyTestCase):
         while count < 100 * 8192:
             count += len(connection.recv(8192))
             select_nothing()
-        self.assertEqual((count + read_to_end(connection)[0]), MUCH)
+        self.assertEqual(count + read_to_end(connection)[0], MUCH)
+        connection.close()  # its own side, which is waited for, too
         self.assertNotIn("flags", self.recast.log_entry(self.id()))
 
     def test_a_client_that_reads_nothing_can_t_take_what_it_got_for_all(self):
