@@ -57,6 +57,9 @@ final class ProxyRig {
                     ])
             ],
             routes: routes)
+        // A machine that is busy may take seconds for what a test waits for between two looks at a connection.
+        settings.upstreams[0].connect = .seconds(patience)
+        settings.upstreams[0].idle = .seconds(patience)
         settings.accessLog = .file(path: path("log"))
         settings.lifecycle.handshake = .zero
         settings.lifecycle.drainIdle = .milliseconds(20)
