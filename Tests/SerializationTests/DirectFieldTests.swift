@@ -53,35 +53,81 @@ struct DirectFieldTests {
             + "},\"many long ones\":{"
             + (0..<40).map { "\"a member with a long name, \($0)\":{\"x\":\($0)}" }.joined(separator: ",")
             + "}}",
+        // Objects of so many members that their names go into a table, from 64 on, and names that come again before and behind that.
+        flat(63), flat(64), flat(65, ",\"m3\":\"again\""), flat(40, ",\"m39\":1"), flat(30, ",\"m29\":{\"x\":1}"),
+        flat(20, ",\"a member with a long name\":1,\"x\":[{\"m1\":2}],\"m1\\u0000\":1,\"a member with a long name\":2"),
         "{\"deep\":" + String(repeating: "{\"a\":[", count: 20) + "{\"b\":1}" + String(repeating: "]}", count: 20)
             + "}",
         "{\"long\":\"" + String(repeating: "Long texts are left to the events. ", count: 200) + "\",\"b\":[\""
             + String(repeating: "ä", count: 2100) + "\"],\"" + String(repeating: "name", count: 300) + "\":1}",
     ]
 
-    static let changes: [@Sendable (inout ConversionPlan) -> Void] = [
-        { _ in },
-        { $0.usesBlocks = false },
+    private static func flat(_ count: Int, _ more: String = "") -> String {
+        "{" + (0..<count).map { "\"m\($0)\":\"v\($0)\"" }.joined(separator: ",") + more
+            + ",\"z\":\"tail of the document\"}"
+    }
+
+    static let changes: [@Sendable (inout ConversionPlan) -> Void] =
+        [
+            { _ in },
+            { $0.usesBlocks = false },
+            {
+                $0.fieldEncoding.arrays = .indices; $0.fieldEncoding.empties = .omit; $0.fieldEncoding.spaces = .plus
+            },
+            {
+                $0.fieldEncoding.arrays = .brackets; $0.fieldEncoding.nulls = .literal;
+                $0.fieldEncoding.empties = .marker
+            },
+            {
+                $0.fieldEncoding.nulls = .key; $0.fieldEncoding.booleans = .numeric; $0.jsonDuplicates = .keep
+            },
+            {
+                $0.fieldEncoding.nulls = .omit; $0.fieldEncoding.empties = .omit
+            },
+            { $0.fieldEncoding.nulls = .reject },
+            { $0.fieldEncoding.nesting = .dots },
+            {
+                $0.fieldEncoding.arrays = .repeated; $0.fieldEncoding.nesting = .json
+            },
+            { $0.jsonParts = [path("orders[*].customer")] },
+            { $0.map.remove = [path("orders[*].items")] },
+            { $0.removeNulls = .keys },
+        ] + maps
+
+    /// Rules about some members, beside and around which nothing is asked.
+    private static let maps: [@Sendable (inout ConversionPlan) -> Void] = [
+        { $0.map.remove = [path("a"), path("orders[*].id"), path("user.address.city"), path("list[1]")] },
         {
-            $0.fieldEncoding.arrays = .indices; $0.fieldEncoding.empties = .omit; $0.fieldEncoding.spaces = .plus
+            $0.map.rename = [
+                .init(from: path("name"), to: path("renamed")),
+                .init(from: path("orders[*].customer.name"), to: path("orders[*].customer.called")),
+                .init(from: path("many.member59"), to: path("many.member60")),
+            ]
+            $0.map.set = [.init(path: path("z"), value: .literal(.number("2")))]
+            $0.fieldEncoding.empties = .omit
         },
         {
-            $0.fieldEncoding.arrays = .brackets; $0.fieldEncoding.nulls = .literal; $0.fieldEncoding.empties = .marker
+            $0.map.remove = [path("*.b"), path("\"a name with spaces\".käse")]
+            $0.fieldEncoding.nesting = .dots
         },
         {
-            $0.fieldEncoding.nulls = .key; $0.fieldEncoding.booleans = .numeric; $0.jsonDuplicates = .keep
+            $0.map.set = [.init(path: path("list"), value: .literal(.array([.bool(true), .null])))]
+            $0.map.rename = [.init(from: path("a"), to: path("user"))]
+            $0.usesBlocks = false
         },
         {
-            $0.fieldEncoding.nulls = .omit; $0.fieldEncoding.empties = .omit
+            $0.map.remove = [path("nested"), path("b.c"), path("deep.a[0].a"), path("orders[1]")]
+            $0.jsonDuplicates = .keep
         },
-        { $0.fieldEncoding.nulls = .reject },
-        { $0.fieldEncoding.nesting = .dots },
         {
-            $0.fieldEncoding.arrays = .repeated; $0.fieldEncoding.nesting = .json
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .afnetworking)
+            $0.map.remove = [path("alpha.x"), path("zeta"), path("user.tags")]
         },
-        { $0.jsonParts = [path("orders[*].customer")] },
-        { $0.map.remove = [path("orders[*].items")] },
-        { $0.removeNulls = .keys },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .php)
+            $0.map.rename = [.init(from: path("user.id"), to: path("user.number"))]
+            $0.files = [FileRule(path: path("user.since"), policy: .drop)]
+        },
     ]
 
     /// The other dialects, each as it comes, and then with what changes how its fields are named, written or held.

@@ -18,6 +18,8 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         var nameEnd: Int
         /// Whether it is an array of files with names of their own, which no other part needs to know of.
         var isHidden = false
+        /// The bits of the names of members that rules may be about; nil where they may be about any, and of an array.
+        var watched: UInt64?
     }
 
     private enum StringState {
@@ -40,7 +42,11 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     private let hasRules: Bool
     private let numericBooleans: Bool
     /// Whether every event goes to the encoder as it comes.
-    var passesAll: Bool { !hasRules && !numericBooleans }
+    private var passesAll: Bool { !hasRules && !numericBooleans }
+    /// The open containers, from one on at or below which no rule finds anything: their events go to the encoder as they come.
+    private var freeDepth = 0
+    /// Whether rules are to be asked about the next event.
+    private var isRuled: Bool { hasRules && freeDepth == 0 }
     private let omitsNulls: Bool
     /// Whether members that are null are left out, as `remove_nulls: keys` says: a member's name then waits here for its value.
     private let leavesOutNullMembers: Bool
@@ -112,7 +118,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         sent.reset()
         if !frames.isEmpty { frames.removeAll(keepingCapacity: true) }
         place.removeAll()
-        (skipDepth, skipsNext) = (0, false)
+        (skipDepth, skipsNext, freeDepth) = (0, false, 0)
         isNameWaiting = false
         renames.reset()
         for index in hasSet.indices { hasSet[index] = false }
@@ -171,7 +177,10 @@ extension EventMapper where Encoder: ~Copyable {
     }
 
     mutating func endObject() throws(ConversionError) {
-        guard hasRules else { return try encoder.endObject() }
+        guard isRuled else {
+            try encoder.endObject()
+            return endFree()
+        }
         guard !endSkipped() else { return }
         if object != nil { return try endFileObject() }
         if frames.count == 1 {
@@ -188,7 +197,10 @@ extension EventMapper where Encoder: ~Copyable {
     }
 
     mutating func endArray() throws(ConversionError) {
-        guard hasRules else { return try encoder.endArray() }
+        guard isRuled else {
+            try encoder.endArray()
+            return endFree()
+        }
         guard !endSkipped() else { return }
         let array = frames.removeLast()
         if array.isHidden {
@@ -201,7 +213,7 @@ extension EventMapper where Encoder: ~Copyable {
     }
 
     mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
-        guard hasRules else {
+        guard isRuled else {
             guard leavesOutNullMembers else { return try encoder.key(name) }
             waitingName.removeAll()
             waitingName.append(contentsOf: name)
@@ -229,7 +241,7 @@ extension EventMapper where Encoder: ~Copyable {
     }
 
     mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        guard hasRules else {
+        guard isRuled else {
             if isNameWaiting { try sendWaitingName() }
             if isLast { accounting.fields += 1 }
             return try encoder.string(piece, isLast: isLast)
@@ -259,7 +271,7 @@ extension EventMapper where Encoder: ~Copyable {
     mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
         guard try beginScalar(isNull: false) else { return }
         try encoder.number(text)
-        if hasRules { leaveValue() }
+        if isRuled { leaveValue() }
     }
 
     mutating func bool(_ value: Bool) throws(ConversionError) {
@@ -269,11 +281,11 @@ extension EventMapper where Encoder: ~Copyable {
         } else {
             try encoder.bool(value)
         }
-        if hasRules { leaveValue() }
+        if isRuled { leaveValue() }
     }
 
     mutating func null() throws(ConversionError) {
-        if hasRules, object != nil { return try takeNullMember() }
+        if isRuled, object != nil { return try takeNullMember() }
         guard try beginScalar(isNull: true) else { return }
         if let frame = frames.last, frame.isHidden {
             // An array of files with names of their own has no place for it.
@@ -282,13 +294,13 @@ extension EventMapper where Encoder: ~Copyable {
             return leaveValue()
         }
         try encoder.null()
-        if hasRules { leaveValue() }
+        if isRuled { leaveValue() }
     }
 
     mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
         guard try beginScalar(isNull: false) else { return }
         try encoder.date(text)
-        if hasRules { leaveValue() }
+        if isRuled { leaveValue() }
     }
 
     mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
@@ -296,7 +308,7 @@ extension EventMapper where Encoder: ~Copyable {
         if declaresFiles, !rules.isEmpty, object == nil { return try sendBase64(bytes) }
         guard try beginScalar(isNull: false) else { return }
         try encoder.data(bytes)
-        if hasRules { leaveValue() }
+        if isRuled { leaveValue() }
     }
 
     /// No document decoder has files; they are made here.
@@ -306,12 +318,44 @@ extension EventMapper where Encoder: ~Copyable {
     }
 }
 
+// MARK: Past the events
+
+extension EventMapper where Encoder: ~Copyable {
+    /// What may go to the encoder past this mapper.
+    struct Passing {
+        /// The open containers that may end so.
+        var ending = Int.max
+        /// The bits of those names of the innermost object's members that may not, as `JSON.MemberNames.Key` has them.
+        var watched: UInt64 = 0
+    }
+
+    /// What may go to the encoder past this mapper now, which is to be told of it by `passed`; nil for nothing.
+    var passing: Passing? {
+        if passesAll { return Passing() }
+        guard !numericBooleans, string == .none else { return nil }
+        if freeDepth > 0 { return Passing(ending: freeDepth - 1) }
+        guard skipDepth == 0, object == nil, !skipsNext, let watched = frames.last?.watched else { return nil }
+        return Passing(ending: 0, watched: watched)
+    }
+
+    /// Values have passed, with which so many more containers have begun than have ended.
+    mutating func passed(opened: Int) {
+        guard hasRules, opened != 0 else { return }
+        if freeDepth == 0 {
+            received.enterNothing()
+            sent.enterNothing()
+        }
+        freeDepth += opened
+    }
+}
+
 // MARK: Places
 
 extension EventMapper where Encoder: ~Copyable {
     private mutating func beginContainer(isObject: Bool) throws(ConversionError) -> Bool {
-        guard hasRules else {
+        guard isRuled else {
             if isNameWaiting { try sendWaitingName() }
+            if hasRules { freeDepth += 1 }
             return true
         }
         if skipDepth > 0 {
@@ -334,6 +378,10 @@ extension EventMapper where Encoder: ~Copyable {
             }
         }
         if frames.isEmpty, !isObject { try checkRoot() }
+        if isFree {
+            freeDepth = 1
+            return true
+        }
         // A new parent, or what leads to one: what was seen of another one's members no longer counts.
         for rule in map.rename.indices where received.isBelow(map.remove.count + rule) {
             renames.forget(rule)
@@ -342,7 +390,9 @@ extension EventMapper where Encoder: ~Copyable {
             gate.forgetName(rule: source.rule)
         }
         let isHidden = !isObject && hasNamedElements(file)
-        frames.append(Frame(isObject: isObject, nameEnd: place.count, isHidden: isHidden))
+        frames.append(
+            Frame(
+                isObject: isObject, nameEnd: place.count, isHidden: isHidden, watched: isObject ? watchedNames : nil))
         return !isHidden
     }
 
@@ -356,6 +406,22 @@ extension EventMapper where Encoder: ~Copyable {
         }
     }
 
+    /// Whether no rule leads through the value at hand, a container, so that none is about what is in it.
+    private var isFree: Bool { rules.isEmpty && !received.leadsOn && !sent.leadsOn }
+
+    /// See `Frame.watched`.
+    private var watchedNames: UInt64? {
+        guard rules.isEmpty, let first = received.nextNames, let second = sent.nextNames else { return nil }
+        return first | second
+    }
+
+    /// A container has ended that rules weren't asked about.
+    private mutating func endFree() {
+        guard hasRules else { return }
+        freeDepth -= 1
+        if freeDepth == 0 { leaveValue() }
+    }
+
     /// Ends a container that is left out; false when what ends is none.
     private mutating func endSkipped() -> Bool {
         guard skipDepth > 0 else { return false }
@@ -366,7 +432,7 @@ extension EventMapper where Encoder: ~Copyable {
 
     private mutating func beginScalar(isNull: Bool) throws(ConversionError) -> Bool {
         accounting.fields += 1
-        guard hasRules else {
+        guard isRuled else {
             guard isNameWaiting else { return true }
             guard !isNull else {
                 isNameWaiting = false

@@ -223,16 +223,19 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     internal static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<FlatEncoder<Self>>
     ) throws(ConversionError) -> Int {
-        guard mapper.passesAll, !mapper.encoder.hasParts, mapper.encoder.flattener.writesDirectly,
+        guard !mapper.encoder.hasParts, mapper.rules.isEmpty, mapper.encoder.flattener.writesDirectly,
             decoder.usesBlocks || !mapper.encoder.flattener.holdsDocuments
         else {
             return try decoder.feed(input, into: &mapper)
         }
         var at = 0
         while at < input.count {
-            if !mapper.encoder.flattener.isFull {
-                let slice = input.extracting(at...)
-                at += decoder.feed(slice, into: &mapper.encoder.flattener, count: &mapper.accounting.fields)
+            if !mapper.encoder.flattener.isFull, let passing = mapper.passing {
+                let slice = input.extracting(at...), depth = mapper.encoder.flattener.containers.count
+                at += decoder.feed(
+                    slice, into: &mapper.encoder.flattener, ending: passing.ending, watching: passing.watched,
+                    count: &mapper.accounting.fields)
+                mapper.passed(opened: mapper.encoder.flattener.containers.count - depth)
                 if at == input.count || mapper.encoder.flattener.isFull { return at }
             }
             mapper.encoder.isStepping = input.count - at > JSON.Decoder.shortSlice

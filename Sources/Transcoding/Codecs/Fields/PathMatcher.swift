@@ -32,6 +32,9 @@ internal struct PathMatcher {
         }
     }
 
+    /// Goes to a value that no path leads to.
+    mutating func enterNothing() { pushRow() }
+
     mutating func leave() {
         depth -= 1
         rows.removeLast(words)
@@ -45,6 +48,20 @@ internal struct PathMatcher {
 
     /// Whether the path leads through the value at hand, to what is in it.
     func leads(to path: Int) -> Bool { paths[path].segments.count > depth && bit(path, row: depth) }
+
+    /// Whether any of the paths does.
+    var leadsOn: Bool { paths.indices.contains { leads(to: $0) } }
+
+    /// The bits, as `JSON.MemberNames.Key` has them, of the names in the value at hand that paths lead to or through; nil where that may
+    /// be any name.
+    var nextNames: UInt64? {
+        var bits: UInt64 = 0
+        for path in paths.indices where leads(to: path) {
+            guard case .key(let key) = paths[path].segments[depth] else { return nil }
+            bits |= JSON.MemberNames.Key(key.span).bit
+        }
+        return bits
+    }
 
     /// Whether the path leads to a child of the value at hand.
     func isBelow(_ path: Int) -> Bool { paths[path].segments.count == depth + 1 && bit(path, row: depth) }

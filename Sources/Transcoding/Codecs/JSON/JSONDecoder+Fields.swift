@@ -29,6 +29,9 @@ extension JSON.Decoder {
         var stop = Stop.other
         /// Fields written.
         var fields = 0
+        /// The number of the container that may not end, and the bits of names in it whose members are for the events.
+        var floor = 0
+        var watched: UInt64 = 0
         /// The name of the member that ended last; -1 for none, -2 for what the decoder knows.
         var nameStart = 0
         var nameCount = -2
@@ -57,12 +60,20 @@ extension JSON.Decoder {
 
     /// Takes what it can of the slice without events: the members and elements that `readFields` reads. The rest is for
     /// `feed(_:into:)`, as if the slice had been cut there.
+    ///
+    /// - Parameters:
+    ///   - ending: how many of the open containers may end.
+    ///   - watched: the bits of names in the innermost object whose members are left to events, as all with those bits are.
     mutating func feed<Target: DirectFieldEncoder & ~Copyable>(
-        _ input: Span<UInt8>, into flattener: inout Flattener<Target>, count: inout Int
+        _ input: Span<UInt8>, into flattener: inout Flattener<Target>, ending: Int, watching watched: UInt64,
+        count: inout Int
     ) -> Int {
+        // C's loop sees bits of names only where it looks whether they are new.
+        guard watched == 0 || checksNames else { return 0 }
         let consumed =
             flattener.isGathering
-            ? readHeld(input, into: &flattener, count: &count) : readFields(input, into: &flattener, count: &count)
+            ? readHeld(input, into: &flattener, watching: watched, count: &count)
+            : readFields(input, into: &flattener, ending: ending, watching: watched, count: &count)
         guard consumed > 0 else { return 0 }
         keepName(from: input)
         offset += consumed
@@ -73,7 +84,8 @@ extension JSON.Decoder {
     /// them to the flattener's target. Adds their number to `count` and returns the number of bytes taken; `isFull` of the
     /// target tells whether more can be done.
     private mutating func readFields<Target: DirectFieldEncoder & ~Copyable>(
-        _ input: Span<UInt8>, into flattener: inout Flattener<Target>, count: inout Int
+        _ input: Span<UInt8>, into flattener: inout Flattener<Target>, ending: Int, watching watched: UInt64,
+        count: inout Int
     ) -> Int {
         guard mutedDepth < 0, input.count > Self.shortSlice, isBetweenItems,
             levels.count == flattener.containers.count, let fields = flattener.directFields()
@@ -81,6 +93,8 @@ extension JSON.Decoder {
         var output = OutputBuffer()
         flattener.target.exchangeOutput(&output)
         var progress = Progress(state: state)
+        progress.floor = ending < levels.count ? levels.count &- 1 &- ending : 0
+        progress.watched = watched
         let table = fields.table
         // SAFETY: the loop reads the slice's bytes and the table's words, and writes only into the room and the levels.
         unsafe input.withUnsafeBytes { source in
@@ -178,7 +192,9 @@ extension JSON.Decoder {
                 unsafe blocks.to = to
                 unsafe blocks.skip = skip
                 unsafe blocks.place = state == .name || state == .value ? recast_place_item : recast_place_first
-                unsafe readInBlocks(&blocks, input, source, in: &flattener, fields, table)
+                unsafe readInBlocks(
+                    &blocks, input, source, in: &flattener, fields, table,
+                    watching: top == progress.floor ? progress.watched : 0)
                 blocksEnd = unsafe blocks.at
                 if blocksEnd > at {
                     at = blocksEnd
@@ -206,7 +222,7 @@ extension JSON.Decoder {
                     state = isObject ? .name : .value
                     continue
                 }
-                guard byte == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")), top > 0,
+                guard byte == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")), top > progress.floor,
                     flattener.containers[top].written > 0
                 else { break loop }
                 at &+= 1
@@ -238,7 +254,9 @@ extension JSON.Decoder {
                     name.isPlain = false
                     guard name.count > 0 else { break loop }
                 }
-                guard name.count <= nameRoom else { break loop }
+                guard name.count <= nameRoom,
+                    top > progress.floor || progress.watched == 0 || progress.watched & bit(of: name, in: input) == 0
+                else { break loop }
                 start = name.start &+ name.count &+ 1
                 guard start < end else { break loop }
                 if unsafe source.load(fromByteOffset: start, as: UInt8.self) != UInt8(ascii: ":") {
@@ -475,7 +493,8 @@ extension JSON.Decoder {
     @unsafe
     mutating func readInBlocks<Target: DirectFieldEncoder & ~Copyable>(
         _ blocks: inout recast_fields, _ input: Span<UInt8>, _ source: UnsafeRawPointer,
-        in flattener: inout Flattener<Target>, _ fields: DirectFields, _ table: UnsafePointer<UInt32>
+        in flattener: inout Flattener<Target>, _ fields: DirectFields, _ table: UnsafePointer<UInt32>,
+        watching watched: UInt64
     ) {
         var top = flattener.containers.count &- 1
         let container = flattener.containers[top]
@@ -502,6 +521,8 @@ extension JSON.Decoder {
         unsafe blocks.prefix_room = flattener.prefix.room
         if checksNames {
             unsafe memberNames.lend(to: &blocks, depth: depth, level: &level)
+            // As if there were names with these bits already: the loop leaves them.
+            level.bits |= watched
         } else {
             unsafe blocks.names = nil
         }
@@ -561,7 +582,7 @@ extension JSON.Decoder {
     /// Reads members and elements from the start of `input` into the document that the flattener holds. Adds the number of
     /// scalars to `count` and returns the number of bytes taken.
     mutating func readHeld<Target: DirectFieldEncoder & ~Copyable>(
-        _ input: Span<UInt8>, into flattener: inout Flattener<Target>, count: inout Int
+        _ input: Span<UInt8>, into flattener: inout Flattener<Target>, watching watched: UInt64, count: inout Int
     ) -> Int {
         // The loop knows no limit of names, but takes none of sixteen bytes.
         guard usesBlocks, mutedDepth < 0, input.count > Self.shortSlice, limits.key >= 16, isBetweenItems,
@@ -572,6 +593,7 @@ extension JSON.Decoder {
         var taken = 0
         var (nameStart, nameCount) = (0, -2)
         if checksNames { flattener.document.hasDistinctNames = true }
+        let floor = levels.count
         // SAFETY: the loop reads the slice's bytes, and writes only into the room of the tree's bytes and nodes. No field has a
         // prefix here.
         unsafe input.withUnsafeBytes { source in
@@ -603,7 +625,9 @@ extension JSON.Decoder {
                     unsafe blocks.place = placeOfItem
                     unsafe bytes.write(upTo: room) { target in
                         unsafe blocks.target = target
-                        unsafe readInBlocks(&blocks, input, source, in: &flattener, fields, table)
+                        unsafe readInBlocks(
+                            &blocks, input, source, in: &flattener, fields, table,
+                            watching: flattener.containers.count == floor ? watched : 0)
                         return unsafe blocks.to
                     }
                     unsafe records.commit(blocks.nodes_count)
@@ -671,6 +695,12 @@ extension JSON.Decoder {
     static func isPrintedAlike(_ source: UnsafeRawPointer, _ count: Int) -> Bool {
         // SAFETY: the caller has the bytes, and more of them up to sixteen.
         unsafe count <= 15 && recast_is_printed_alike(source.assumingMemoryBound(to: UInt8.self), count)
+    }
+
+    /// The bit of a name, as `MemberNames.Key` has it.
+    private func bit(of name: DirectName, in input: Span<UInt8>) -> UInt64 {
+        if name.isPlain { return name.key.bit }
+        return JSON.MemberNames.Key(input.extracting(name.start..<name.start &+ name.count)).bit
     }
 
     /// Remembers the name of a member. Returns false, with nothing done, where it is there already or the limit is reached.
