@@ -51,6 +51,9 @@ struct walk {
     uint64_t bits;
     bool is_root;
     const struct recast_mark *name_mark;
+    const struct recast_brackets *brackets;
+    /* The byte that names must not have, sixteen times. */
+    __m128i left_in_names;
     struct recast_name *next_name, *names_end;
     /* The item whose value ended last. */
     const uint8_t *last;
@@ -68,7 +71,8 @@ static inline void enter(struct walk *walk, const struct recast_fields *of, stru
     walk->level = level;
     walk->bits = level->bits;
     walk->is_root = level == of->levels && of->is_root;
-    walk->name_mark = walk->is_root ? &of->root_mark : &of->name_mark;
+    walk->brackets = of->brackets + level->is_object;
+    walk->name_mark = walk->is_root ? &of->root_mark : &walk->brackets->end;
 }
 
 _Static_assert(offsetof(struct recast_node, next) == 12 && offsetof(struct recast_node, count) == 20, "stored together");
@@ -209,8 +213,7 @@ AVX2 static inline const uint8_t *read_name(const struct walk *walk, const struc
     /* The next item's place hangs on this number, so it shall be known early. */
     const size_t count = _tzcnt_u32((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block, SSE('"'))));
     if (count - 1 > recast_longest_name - 1 || count > walk->level->name_room || text[count + 2] != ':') return NULL;
-    /* Multipart has to remember names with a percent sign, which could be what an escape is written as. */
-    const __m128i marked = _mm_or_si128(is_escaped_half(block), _mm_cmpeq_epi8(block, SSE('%')));
+    const __m128i marked = _mm_or_si128(is_escaped_half(block), _mm_cmpeq_epi8(block, walk->left_in_names));
     if (_tzcnt_u32((uint32_t)_mm_movemask_epi8(marked)) != count) return NULL;
     member->name = _mm_and_si128(block, _mm_loadu_si128((const __m128i *)(keeping + 16 - count)));
     member->count = count;
@@ -255,10 +258,10 @@ AVX2 static inline uint8_t *put_level(const struct walk *walk, struct recast_fie
     /* Two brackets around a member's name, and as many digits as an index may have. */
     const size_t around = name_end + (is_object ? 2 : 22);
     if (around > of->longest_name) return NULL;
-    if (!walk->is_root) to = put(to, &of->close_mark);
+    if (!walk->is_root) to = put(to, &walk->brackets->close);
     next->name_end = name_end;
     next->name_room = of->longest_name - around;
-    return put(to, &of->open_mark);
+    return put(to, &of->brackets[is_object].open);
 }
 
 /* Goes down into the object or array that begins at `text`; false where it can't. */
@@ -303,7 +306,8 @@ AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const 
     walk->level = next;
     walk->bits = 0;
     walk->is_root = false;
-    walk->name_mark = &of->name_mark;
+    walk->brackets = of->brackets + is_object;
+    walk->name_mark = &walk->brackets->end;
     walk->at = text + 1;
     walk->place = recast_place_first;
     return true;
@@ -433,6 +437,7 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
         .to = of->target + of->to,
         .last_to = of->target + (room < of->left ? room : of->left - 1),
         .place = of->place,
+        .left_in_names = SSE(of->left_in_names),
         .last_level = of->levels + of->levels_room - 1,
         .next_name = of->names + of->names_count,
         .names_end = of->names,

@@ -544,9 +544,9 @@ AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_lev
     }
     if (!is_root) {
         name_end += 2;
-        to = put(to, &of->close_mark);
+        to = put(to, &of->brackets.close);
     }
-    to = put(to, &of->open_mark);
+    to = put(to, &of->brackets.open);
     /* Two brackets around a member's name, and as many digits as an index may have. */
     const size_t around = name_end + (has_names(record) ? 2 : 22);
     if (name_end == 0 || around > of->longest_name) return false;
@@ -577,7 +577,7 @@ AVX2 static inline uint8_t *write_held_field(const struct recast_held *of, const
     } else {
         to = put_element(to, of, level, record);
     }
-    to = put(to, level == of->levels && of->is_root ? &of->root_mark : &of->name_mark);
+    to = put(to, level == of->levels && of->is_root ? &of->root_mark : &of->brackets.end);
     const uint8_t *const text = of->pool + record->text_start;
     const size_t count = (size_t)record->text_count;
     if (count > 32 || !(record->plain & recast_plain_text)) return put_text(to, text, count, spelling);

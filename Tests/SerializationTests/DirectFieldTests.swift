@@ -203,6 +203,29 @@ struct DirectFieldTests {
             $0.fieldEncoding.arrays = .repeated; $0.fieldEncoding.empties = .omit
         },
         {
+            $0.fieldEncoding.nesting = .dots; $0.fieldEncoding.arrays = .repeated; $0.fieldEncoding.empties = .omit
+        },
+        {
+            $0.fieldEncoding.nesting = .dots; $0.fieldEncoding.arrays = .indices; $0.usesBlocks = false
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .qs)
+            $0.fieldEncoding.nesting = .dots
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .rack)
+            $0.fieldEncoding.nesting = .dots
+            $0.fieldEncoding.arrays = .repeated
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .alamofire)
+            $0.fieldEncoding.nesting = .dots
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .qs)
+            $0.fieldEncoding.arrays = .repeated
+        },
+        {
             $0.fieldEncoding.arrays = .comma; $0.fieldEncoding.empties = .marker; $0.fieldEncoding.nulls = .key
         },
         { $0.fieldEncoding.arrays = .json },
@@ -347,11 +370,16 @@ struct DirectFieldTests {
         for (number, limit) in limits.enumerated() {
             for value in Array(0..<64) + (number == 4 ? Array(stride(from: 64, to: 1400, by: 7)) : [255, 1200])
             where tries(number: index + value) {
-                let plan = plan(.json, .form) {
-                    limit(&$0.limits, value)
-                    $0.fieldEncoding.empties = .omit
+                for isDotted in [false, true] {
+                    let plan = plan(.json, .form) {
+                        limit(&$0.limits, value)
+                        $0.fieldEncoding.empties = .omit
+                        guard isDotted else { return }
+                        $0.fieldEncoding = FieldEncodingOptions(dialect: .qs)
+                        ($0.fieldEncoding.nesting, $0.fieldEncoding.arrays) = (.dots, .repeated)
+                    }
+                    check(plan, .whole(body))
                 }
-                check(plan, .whole(body))
             }
         }
     }

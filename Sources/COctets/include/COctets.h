@@ -58,6 +58,12 @@ struct recast_mark {
     size_t count;
 };
 
+/* What stands around the names in an object below the root, or of an array's elements: before each of them, behind that of an object or
+   array, and behind that of a text. */
+struct recast_brackets {
+    struct recast_mark open, close, end;
+};
+
 /* How a literal is written. */
 struct recast_literal {
     struct recast_mark text;
@@ -126,9 +132,11 @@ struct recast_fields {
     size_t room, left;
     /* What each byte of a text becomes, as in recast_form_text; NULL where texts stand as they are. */
     const uint32_t *table;
-    /* What stands behind the name of a root's member, behind another name, and behind a text; before and behind a name in an
-       other's. */
-    struct recast_mark root_mark, name_mark, text_mark, open_mark, close_mark;
+    /* What stands behind the name of a root's member, and behind a text; and around names of elements and of members. */
+    struct recast_mark root_mark, text_mark;
+    struct recast_brackets brackets[2];
+    /* Names that have this byte are left alone. */
+    uint8_t left_in_names;
     struct recast_literal true_text, false_text, null_text;
     /* How the elements of a new array are named. */
     enum recast_style style;
@@ -364,7 +372,8 @@ struct recast_held {
     size_t room, left;
     /* As in recast_fields. */
     const uint32_t *table;
-    struct recast_mark root_mark, name_mark, open_mark, close_mark;
+    struct recast_mark root_mark;
+    struct recast_brackets brackets;
     /* Longer texts are left alone, and members whose names as fields have more bytes. */
     size_t longest_text, longest_name;
     /* Whether the first level is the root, and whether the members of an object are sorted when it is opened. */

@@ -223,7 +223,7 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     internal static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<FlatEncoder<Self>>
     ) throws(ConversionError) -> Int {
-        guard !mapper.encoder.hasParts, mapper.rules.isEmpty, mapper.encoder.flattener.writesDirectly,
+        guard !mapper.encoder.hasParts, mapper.rules.isEmpty,
             decoder.usesBlocks || !mapper.encoder.flattener.holdsDocuments
         else {
             return try decoder.feed(input, into: &mapper)

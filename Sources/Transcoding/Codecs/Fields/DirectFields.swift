@@ -8,8 +8,8 @@ internal protocol DirectFieldEncoder: FieldEncoder, ~Copyable {
     static var encodesText: Bool { get }
     /// Whether a name of a field can be written so, if it isn't one of letters, digits, `-`, `.` and `_`.
     static func takesDirectly(_ name: Span<UInt8>) -> Bool
-    /// How a field is written; nil where only its events will do.
-    var directFields: DirectFields? { get }
+    /// How a field is written under the flattener's options; nil where only its events will do.
+    func directFields(_ options: FieldEncodingOptions) -> DirectFields?
     /// Writes what stands before each name of a root's member at the beginning of `prefix`, and returns where it ends.
     func writeOpening(to prefix: inout FieldPrefix) -> Int
     /// Exchanges the output with `buffer`.
@@ -37,26 +37,53 @@ internal struct DirectFields {
         var inC: recast_mark { recast_mark(bytes: bits, count: count) }
     }
 
-    /// The bracket before a name below the root's, and the one behind it.
-    let open: Mark
-    let close: Mark
-    /// What stands behind the name of a root's member, and behind that of another's.
+    /// What stands around the names in an object below the root, or around those of an array's elements.
+    struct Brackets {
+        /// What stands before each of them, and behind that of a container.
+        let open: Mark
+        let close: Mark
+        /// What stands behind that of a text.
+        let endOfName: Mark
+
+        /// As above, for C's loops.
+        var inC: recast_brackets { recast_brackets(open: open.inC, close: close.inC, end: endOfName.inC) }
+    }
+
+    let object: Brackets
+    let array: Brackets
+    /// What stands behind the name of a root's member.
     let endOfRootName: Mark
-    let endOfName: Mark
     /// What stands behind the text.
     let endOfText: Mark
     /// What each byte becomes, where texts are encoded.
     let table: [UInt32]
+
+    /// - Parameter brackets: those around names and elements, where nothing of `options` takes them away.
+    init(
+        _ options: FieldEncodingOptions, brackets: Brackets, endOfRootName: Mark, endOfText: Mark, table: [UInt32]
+    ) {
+        self.endOfRootName = endOfRootName
+        self.endOfText = endOfText
+        self.table = table
+        let nothing = Mark("")
+        object =
+            options.nesting == .dots ? .init(open: .init("."), close: nothing, endOfName: endOfRootName) : brackets
+        array =
+            options.arrays == .repeated ? .init(open: nothing, close: nothing, endOfName: endOfRootName) : brackets
+    }
+
+    /// Those in an object, or in an array.
+    func brackets(inObject: Bool) -> Brackets { inObject ? object : array }
 }
 
 extension Form.Encoder: DirectFieldEncoder {
     static var encodesText: Bool { true }
     static func takesDirectly(_ name: Span<UInt8>) -> Bool { true }
 
-    var directFields: DirectFields? {
+    func directFields(_ options: FieldEncodingOptions) -> DirectFields? {
         DirectFields(
-            open: .init("%5B"), close: .init("%5D"), endOfRootName: .init("="), endOfName: .init("%5D="),
-            endOfText: .init(""), table: table)
+            options, brackets: .init(open: .init("%5B"), close: .init("%5D"), endOfName: .init("%5D=")),
+            endOfRootName: .init("="), endOfText: .init(""), table: table)
     }
 
     func writeOpening(to prefix: inout FieldPrefix) -> Int {
@@ -75,11 +102,11 @@ extension Multipart.Encoder: DirectFieldEncoder {
     static var encodesText: Bool { false }
     static func takesDirectly(_ name: Span<UInt8>) -> Bool { isPlain(name) && WrittenNames.isPlain(name) }
 
-    var directFields: DirectFields? {
+    func directFields(_ options: FieldEncodingOptions) -> DirectFields? {
         guard !normalizesLineEnds else { return nil }
         return DirectFields(
-            open: .init("["), close: .init("]"), endOfRootName: .init("\"\r\n\r\n"), endOfName: .init("]\"\r\n\r\n"),
-            endOfText: .init("\r\n"), table: FieldText.percentTable)
+            options, brackets: .init(open: .init("["), close: .init("]"), endOfName: .init("]\"\r\n\r\n")),
+            endOfRootName: .init("\"\r\n\r\n"), endOfText: .init("\r\n"), table: FieldText.percentTable)
     }
 
     func writeOpening(to prefix: inout FieldPrefix) -> Int {
@@ -165,7 +192,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// How fields can be written here and now without their events: nil where they can't, for the options don't allow it, or
     /// what is open doesn't.
     internal mutating func directFields() -> DirectFields? {
-        guard let top = containers.last, isBetweenValues, isReady(top), let fields = target.directFields else {
+        guard let top = containers.last, isBetweenValues, isReady(top), let fields = target.directFields(options) else {
             return nil
         }
         // The name of the last value stays until another one is needed.
@@ -181,13 +208,14 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         return fields
     }
 
-    /// Whether the options allow fields to be written without their events, wherever there is nothing against it. Names with dots for
-    /// brackets take theirs.
-    internal var writesDirectly: Bool { options.nesting != .dots }
-
-    /// Whether objects and arrays in an array are named `a[]`, as scalars are. Where ambiguity is refused, arrays are refused
+    /// Whether objects and arrays in an array are named as scalars are, `a[]` or `a`. Where ambiguity is refused, arrays are refused
     /// there, and the names in objects must be remembered.
-    internal var nestsInBrackets: Bool { !style.refusesAmbiguity && options.arrays == .brackets }
+    internal var nestsInBrackets: Bool {
+        !style.refusesAmbiguity && (options.arrays == .brackets || options.arrays == .repeated)
+    }
+
+    /// Whether names with dots are for the events, which refuse those that would be read as others.
+    internal var leavesDots: Bool { style.refusesAmbiguity && options.nesting == .dots }
 
     /// Whether there is nothing to do before the next member or element of `container`. Elements of a root that is an array have
     /// names of their own.
@@ -213,8 +241,10 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
             let part = name.slice(parent.nameEnd..<containers[index].nameEnd)
             guard Target.takesDirectly(part) else { return false }
             // Behind the root's opening stands no bracket; behind all others, the one that the name's part begins with.
-            let place = index == 1 ? parent.prefixEnd : parent.prefixEnd - fields.open.count
-            containers[index].prefixEnd = prefix.write(part, at: place, table: table, then: fields.open)
+            let open = index == 1 ? 0 : fields.brackets(inObject: parent.isObject).open.count
+            containers[index].prefixEnd = prefix.write(
+                part, at: parent.prefixEnd - open, table: table,
+                then: fields.brackets(inObject: containers[index].isObject).open)
         }
         return true
     }
@@ -253,7 +283,10 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         if options.arrays == .auto && containers[top].written == 0 { containers[top].style = .brackets }
         containers[top].inObject = false
         containers[top].lastWasObject = false
-        return containers[top].style == .brackets || containers[top].style == .indices
+        switch containers[top].style {
+        case .brackets, .indices, .repeated: return true
+        case .auto, .comma, .json: return false
+        }
     }
 
     @inline(__always)
@@ -261,7 +294,9 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         let top = containers.count - 1
         containers[top].position += 1
         var container = FieldContainer(
-            kind: isObject ? .object : .array, nameEnd: name.count, depth: containers[top].depth + 1,
+            kind: isObject ? .object : .array, nameEnd: name.count,
+            // An element that is named as its array is no segment of its own.
+            depth: containers[top].depth + (containers[top].style == .repeated && !containers[top].isObject ? 0 : 1),
             style: options.arrays)
         container.prefixEnd = prefixEnd
         containers.append(container)

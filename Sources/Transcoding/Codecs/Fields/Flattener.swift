@@ -304,16 +304,16 @@ extension Flattener where Target: ~Copyable {
     }
 
     /// Whether objects below the root are left to their events: where they are refused, or become JSON texts.
-    internal var leavesObjectsToEvents: Bool { options.nesting != .brackets }
+    internal var leavesObjectsToEvents: Bool { options.nesting == .flat || options.nesting == .json }
 
-    /// Whether arrays are left to their events, and all that stands in them: where their elements aren't named `a[]` or `a[0]`, or `auto`
-    /// names each by itself.
+    /// Whether arrays are left to their events, and all that stands in them: where their elements aren't named `a[]`, `a[0]` or `a`, or
+    /// `auto` names each by itself.
     internal var leavesArraysToEvents: Bool {
-        guard options.nesting == .brackets else { return true }
+        guard options.nesting != .json else { return true }
         switch options.arrays {
-        case .indices, .brackets: return false
+        case .indices, .brackets, .repeated: return false
         case .auto: return style.mixesArrays
-        case .repeated, .comma, .json: return true
+        case .comma, .json: return true
         }
     }
 

@@ -189,8 +189,8 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// As `drain`, with the fields of most texts written past the encoder's own way.
     internal mutating func drainDirectly() throws(ConversionError) -> Bool {
-        guard !leavesArraysToEvents, options.arrays != .auto || isLent, observer == nil, Target.encodesText,
-            let fields = target.directFields
+        guard options.nesting == .brackets, options.arrays == .brackets || options.arrays == .indices || isLent,
+            observer == nil, Target.encodesText, let fields = target.directFields(options)
         else { return try drain() }
         return try drain { flattener, tree in flattener.write(&tree, fields) }
     }
@@ -270,9 +270,8 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         unsafe held.prefix = prefix.start.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self)
         unsafe held.prefix_room = prefix.room
         unsafe held.root_mark = fields.endOfRootName.inC
-        unsafe held.name_mark = fields.endOfName.inC
-        unsafe held.open_mark = fields.open.inC
-        unsafe held.close_mark = fields.close.inC
+        // Those of objects and arrays are the same here.
+        unsafe held.brackets = fields.object.inC
         unsafe held.longest_text = JSON.Decoder.longestText
         unsafe held.longest_name = limits.key
         unsafe held.is_root = top == 0
@@ -341,7 +340,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// Whether the options name all fields as the loop does, and nothing but an error depends on how a value came.
     private var takesLent: Bool {
         options.dialect == .recast && options.nesting == .brackets && observer == nil && Target.encodesText
-            && (options.arrays == .auto || options.arrays == .indices) && target.directFields != nil
+            && (options.arrays == .auto || options.arrays == .indices) && target.directFields(options) != nil
     }
 
     /// Makes all scalars of a document the texts that they are written as, and gives elements that `auto` numbers their numbers as names.

@@ -170,6 +170,7 @@ extension JSON.Decoder {
         var isObject = isInObject
         let checksNames = checksNames
         let printsNumbers = flattener.style.numbers != nil
+        let leavesDots = flattener.leavesDots
         unsafe blocks.name_start = nameStart
         unsafe blocks.name_count = nameCount
         // The blocks have looked at what is up to here.
@@ -250,12 +251,14 @@ extension JSON.Decoder {
                     name.count = run.count
                     name.key = .init(first: run.first, last: run.last, count: run.count)
                 } else {
-                    name.count = nameCountDirectly(input, from: name.start, for: Target.self)
+                    name.count = nameCountDirectly(
+                        input, from: name.start, leavesDots: leavesDots, for: Target.self)
                     name.isPlain = false
                     guard name.count > 0 else { break loop }
                 }
                 guard name.count <= nameRoom,
-                    top > progress.floor || progress.watched == 0 || progress.watched & bit(of: name, in: input) == 0
+                    top > progress.floor || progress.watched == 0 || progress.watched & bit(of: name, in: input) == 0,
+                    !leavesDots || !name.isPlain || !hasDot(name, in: input)
                 else { break loop }
                 start = name.start &+ name.count &+ 1
                 guard start < end else { break loop }
@@ -316,7 +319,7 @@ extension JSON.Decoder {
             } else if flattener.containers[top].style == .indices {
                 next &+= unsafe Self.writeIndex(flattener.containers[top].position, to: target + next)
             }
-            let mark = top == 0 ? fields.endOfRootName : fields.endOfName
+            let mark = top == 0 ? fields.endOfRootName : fields.brackets(inObject: isObject).endOfName
             unsafe (target + next).storeBytes(of: mark.bits.littleEndian, as: UInt64.self)
             next &+= mark.count
             switch first {
@@ -448,10 +451,8 @@ extension JSON.Decoder {
         unsafe blocks.end = end
         unsafe blocks.table = table
         unsafe blocks.root_mark = fields.endOfRootName.inC
-        unsafe blocks.name_mark = fields.endOfName.inC
+        unsafe blocks.brackets = (fields.array.inC, fields.object.inC)
         unsafe blocks.text_mark = fields.endOfText.inC
-        unsafe blocks.open_mark = fields.open.inC
-        unsafe blocks.close_mark = fields.close.inC
         unsafe blocks.true_text = flattener.asText(.true)
         unsafe blocks.false_text = flattener.asText(.false)
         unsafe blocks.null_text = flattener.asText(.null)
@@ -460,6 +461,7 @@ extension JSON.Decoder {
         unsafe blocks.longest_number = limits.number
         unsafe blocks.longest_name = flattener.limits.key
         unsafe blocks.nests_in_brackets = flattener.nestsInBrackets
+        unsafe blocks.left_in_names = flattener.leavesDots ? UInt8(ascii: ".") : UInt8(ascii: "\"")
         unsafe blocks.leaves_objects = flattener.leavesObjectsToEvents
         unsafe blocks.leaves_arrays = flattener.leavesArraysToEvents
         unsafe blocks.prints_numbers = flattener.style.numbers != nil
@@ -467,7 +469,7 @@ extension JSON.Decoder {
         guard flattener.isGathering else { return unsafe blocks }
         // Names of fields are made, and their limits looked at, when the document is written.
         unsafe blocks.root_mark = recast_mark()
-        unsafe blocks.name_mark = recast_mark()
+        unsafe blocks.brackets = (recast_brackets(), recast_brackets())
         unsafe blocks.text_mark = recast_mark()
         unsafe blocks.style = recast_style_brackets
         unsafe blocks.nests_in_brackets = true
@@ -481,7 +483,8 @@ extension JSON.Decoder {
     private static func blockStyle(_ style: ArrayStyle) -> recast_style {
         switch style {
         case .auto: recast_style_open
-        case .brackets: recast_style_brackets
+        // The marks around names of elements say which it is.
+        case .brackets, .repeated: recast_style_brackets
         case .indices: recast_style_indices
         default: recast_style_other
         }
@@ -564,7 +567,7 @@ extension JSON.Decoder {
     /// What the loop has found out about an array.
     private func settle(_ container: inout FieldContainer, as level: recast_level) {
         switch level.style {
-        case recast_style_brackets: container.style = .brackets
+        case recast_style_brackets where container.style != .repeated: container.style = .brackets
         case recast_style_indices: container.style = .indices
         default: break
         }
@@ -588,7 +591,7 @@ extension JSON.Decoder {
         guard usesBlocks, mutedDepth < 0, input.count > Self.shortSlice, limits.key >= 16, isBetweenItems,
             levels.count == flattener.containers.count, flattener.holdsDirectly(input.count),
             Tree.Record.isLaidOutAsInC,
-            let fields = flattener.target.directFields
+            let fields = flattener.target.directFields(flattener.options)
         else { return 0 }
         var taken = 0
         var (nameStart, nameCount) = (0, -2)
@@ -674,16 +677,15 @@ extension JSON.Decoder {
     /// The number of bytes of the name that begins at `start`, where it isn't a plain one but can be written: else 0.
     @inline(never)
     func nameCountDirectly<Target: DirectFieldEncoder & ~Copyable>(
-        _ input: Span<UInt8>, from start: Int, for _: Target.Type
+        _ input: Span<UInt8>, from start: Int, leavesDots: Bool, for _: Target.Type
     ) -> Int {
         let run = Scan.textRun(in: input, from: start)
         guard run.end < input.count, input[run.end] == UInt8(ascii: "\""), run.end - start <= limits.key else {
             return 0
         }
         let name = input.extracting(start..<run.end)
-        let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
         guard run.isASCII || UTF8Validator.isValid(name), Target.takesDirectly(name),
-            Scan.firstIndex(ofAny: open, close, close, close, in: name, from: 0) == name.count
+            !Flattener<Target>.hasMarks(name, isDotted: leavesDots)
         else { return 0 }
         return name.count
     }
@@ -701,6 +703,10 @@ extension JSON.Decoder {
     private func bit(of name: DirectName, in input: Span<UInt8>) -> UInt64 {
         if name.isPlain { return name.key.bit }
         return JSON.MemberNames.Key(input.extracting(name.start..<name.start &+ name.count)).bit
+    }
+
+    private func hasDot(_ name: DirectName, in input: Span<UInt8>) -> Bool {
+        Scan.firstIndex(of: UInt8(ascii: "."), in: input.extracting(name.start..<name.start &+ name.count)) != nil
     }
 
     /// Remembers the name of a member. Returns false, with nothing done, where it is there already or the limit is reached.
@@ -769,6 +775,9 @@ extension JSON.Decoder {
         // are two. The name's span lies in the slice.
         let prefix = unsafe flattener.prefix.reserve(parentEnd &+ 3 &* name.count &+ 64)
         var end = parentEnd
+        let around = fields.brackets(inObject: isInObject)
+        let isDotted = flattener.options.nesting == .dots
+        let first = isDotted ? UInt8(ascii: ".") : UInt8(ascii: "[")
         if isInObject {
             if name.isPlain {
                 let key = name.key
@@ -776,18 +785,18 @@ extension JSON.Decoder {
                 unsafe flattener.name.write(upTo: 18) { target in
                     let target = UnsafeMutableRawPointer(target)
                     guard top > 0 else { return unsafe key.store(to: target) }
-                    unsafe target.storeBytes(of: UInt8(ascii: "["), as: UInt8.self)
+                    unsafe target.storeBytes(of: first, as: UInt8.self)
                     let count = unsafe key.store(to: target + 1)
                     unsafe target.storeBytes(of: UInt8(ascii: "]"), toByteOffset: count &+ 1, as: UInt8.self)
-                    return count &+ 2
+                    return count &+ (isDotted ? 1 : 2)
                 }
                 end &+= unsafe key.store(to: prefix + end)
             } else {
                 let bytes = input.extracting(name.start..<name.start &+ name.count)
                 path.append(contentsOf: bytes)
-                if top > 0 { flattener.name.append(UInt8(ascii: "[")) }
+                if top > 0 { flattener.name.append(first) }
                 flattener.name.append(contentsOf: bytes)
-                if top > 0 { flattener.name.append(UInt8(ascii: "]")) }
+                if top > 0, !isDotted { flattener.name.append(UInt8(ascii: "]")) }
                 end &+= unsafe Self.writeDirectly(
                     source + name.start, name.count, readable: input.count &- name.start, to: prefix + end, table,
                     for: Target.self)
@@ -797,7 +806,9 @@ extension JSON.Decoder {
             if hasIndex { flattener.containers[top].style = .indices }
             flattener.containers[top].inObject = isObject
             let digits = hasIndex ? unsafe Self.writeIndex(position, to: prefix + end) : 0
+            let isNamed = flattener.containers[top].style != .repeated
             unsafe flattener.name.write(upTo: 22) { target in
+                guard isNamed else { return 0 }
                 let target = UnsafeMutableRawPointer(target)
                 unsafe target.storeBytes(of: UInt8(ascii: "["), as: UInt8.self)
                 let count = hasIndex ? unsafe Self.writeIndex(position, to: target + 1) : 0
@@ -807,11 +818,12 @@ extension JSON.Decoder {
             end &+= digits
         }
         if top > 0 {
-            unsafe prefix.storeBytes(of: fields.close.bits.littleEndian, toByteOffset: end, as: UInt64.self)
-            end &+= fields.close.count
+            unsafe prefix.storeBytes(of: around.close.bits.littleEndian, toByteOffset: end, as: UInt64.self)
+            end &+= around.close.count
         }
-        unsafe prefix.storeBytes(of: fields.open.bits.littleEndian, toByteOffset: end, as: UInt64.self)
-        flattener.openDirectly(isObject: isObject, prefixEnd: isHeld ? -1 : end &+ fields.open.count)
+        let open = fields.brackets(inObject: isObject).open
+        unsafe prefix.storeBytes(of: open.bits.littleEndian, toByteOffset: end, as: UInt64.self)
+        flattener.openDirectly(isObject: isObject, prefixEnd: isHeld ? -1 : end &+ open.count)
         isInObject = isObject
         elementIndex = 0
     }
