@@ -580,9 +580,13 @@ AVX2 static inline uint8_t *write_held_field(const struct recast_held *of, const
     to = put(to, level == of->levels && of->is_root ? &of->root_mark : &of->brackets.end);
     const uint8_t *const text = of->pool + record->text_start;
     const size_t count = (size_t)record->text_count;
-    if (count > 32 || !(record->plain & recast_plain_text)) return put_text(to, text, count, spelling);
-    copy_block(to, text);
-    return to + count;
+    if (count > 32 || !(record->plain & recast_plain_text)) {
+        to = put_text(to, text, count, spelling);
+    } else {
+        copy_block(to, text);
+        to += count;
+    }
+    return put(to, &of->text_mark);
 }
 
 AVX2 static void write_held(struct recast_held *of) {
@@ -607,6 +611,7 @@ AVX2 static void write_held(struct recast_held *of) {
         }
         if (to >= full) break;
         const struct recast_node *const record = nodes + node;
+        if (of->takes_plain_alone && level->is_object && !(record->plain & recast_plain_name)) break;
         if (record->kind == recast_node_string) {
             const size_t name_count = level->is_object ? (size_t)record->name_count : 0;
             const size_t text_count = (size_t)record->text_count;

@@ -372,7 +372,7 @@ struct recast_held {
     size_t room, left;
     /* As in recast_fields. */
     const uint32_t *table;
-    struct recast_mark root_mark;
+    struct recast_mark root_mark, text_mark;
     struct recast_brackets brackets;
     /* Longer texts are left alone, and members whose names as fields have more bytes. */
     size_t longest_text, longest_name;
@@ -383,6 +383,8 @@ struct recast_held {
     size_t scratch_room;
     /* Whether elements are written with an index, or with the name that they have in its place. */
     bool has_indices, elements_are_named;
+    /* Whether names of members are left alone that aren't known to be plain. */
+    bool takes_plain_alone;
     /* As in recast_fields. */
     uint8_t *prefix;
     size_t prefix_room;

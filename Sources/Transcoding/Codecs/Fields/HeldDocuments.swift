@@ -190,7 +190,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// As `drain`, with the fields of most texts written past the encoder's own way.
     internal mutating func drainDirectly() throws(ConversionError) -> Bool {
         guard options.nesting == .brackets, options.arrays == .brackets || options.arrays == .indices || isLent,
-            observer == nil, Target.encodesText, let fields = target.directFields(options)
+            observer == nil, let fields = target.directFields(options)
         else { return try drain() }
         return try drain { flattener, tree in flattener.write(&tree, fields) }
     }
@@ -226,7 +226,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
             unsafe tree.withNodes { nodes, pool in
                 unsafe held.nodes = nodes
                 unsafe held.pool = pool
-                unsafe held.table = table.baseAddress
+                unsafe held.table = Target.encodesText ? table.baseAddress : nil
                 var least = Self.room
                 repeat {
                     let left = max(0, output.highWatermark - output.count)
@@ -270,6 +270,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         unsafe held.prefix = prefix.start.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self)
         unsafe held.prefix_room = prefix.room
         unsafe held.root_mark = fields.endOfRootName.inC
+        unsafe held.text_mark = fields.endOfText.inC
         // Those of objects and arrays are the same here.
         unsafe held.brackets = fields.object.inC
         unsafe held.longest_text = JSON.Decoder.longestText
@@ -278,6 +279,8 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         unsafe held.sorts_members = sortsMembers
         unsafe held.has_indices = options.arrays == .indices
         unsafe held.elements_are_named = hasNamedElements
+        // Of a document that was lent, all names have been looked at.
+        unsafe held.takes_plain_alone = !Target.encodesText && !isLent
         unsafe held.node = walkNode
         unsafe held.skip = target.hasFields ? 0 : 1
         return unsafe held
@@ -339,7 +342,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// Whether the options name all fields as the loop does, and nothing but an error depends on how a value came.
     private var takesLent: Bool {
-        options.dialect == .recast && options.nesting == .brackets && observer == nil && Target.encodesText
+        options.dialect == .recast && options.nesting == .brackets && observer == nil
             && (options.arrays == .auto || options.arrays == .indices) && target.directFields(options) != nil
     }
 
@@ -358,9 +361,10 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
             guard record.parent != Tree.none else { continue }
             let parent = tree.records[Int(record.parent)]
             if parent.kind.hasNames {
-                guard record.nameCount > 0,
-                    !Self.hasMarks(tree.slice(record.nameStart, record.nameCount), isDotted: false)
-                else { return false }
+                let name = tree.slice(record.nameStart, record.nameCount)
+                guard record.nameCount > 0, !Self.hasMarks(name, isDotted: false), Target.takesDirectly(name) else {
+                    return false
+                }
             } else if options.arrays == .auto {
                 let isContainer = record.kind.isContainer
                 guard parent.first != Tree.none, tree.kind(parent.first).isContainer == isContainer else {

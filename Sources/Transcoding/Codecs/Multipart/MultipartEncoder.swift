@@ -37,7 +37,9 @@ extension Multipart {
         private let options: FieldEncodingOptions
         private let quoting: NameQuoting
         /// Those of a conversion, of which heads are held to what a reader of ours takes; nil: any length is written.
-        internal var limits: Limits?
+        internal var limits: Limits? { didSet { noteShortNames() } }
+        /// The bytes of a name up to which no head of a name alone is beyond any limit.
+        private var shortName = Int.max
         /// What stands in front of each name: the delimiter line and the start of Content-Disposition.
         internal private(set) var opening = ByteStore()
         private var boundaries = BoundarySource()
@@ -91,6 +93,7 @@ extension Multipart {
             opening.append("--")
             opening.append(contentsOf: boundary.bytes)
             opening.append("\r\nContent-Disposition: form-data; name=\"")
+            noteShortNames()
         }
 
         package var isFull: Bool { output.isFull || passage.isTaken }
@@ -100,6 +103,7 @@ extension Multipart {
         package mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
             if passage.isTaken { copyPassed() }
             guard head.isFile else {
+                if writePlain(head) { return }
                 try check(head, withHeaders: true)
                 content = normalizesLineEnds ? .lines(endedWithCR: false) : .verbatim
                 writeHead(head)
@@ -195,6 +199,28 @@ extension Multipart.Encoder {
 // MARK: Writing
 
 extension Multipart.Encoder {
+    /// Writes the head of a text that has a name alone, in which nothing is escaped or has to be remembered, as nearly all are. Returns
+    /// false, with nothing done, for any other.
+    private mutating func writePlain(_ head: borrowing PartHead) -> Bool {
+        let percent = UInt8(ascii: "%"), delete: UInt8 = 0x7F
+        guard !head.hasFilename, !head.hasLines, head.name.count <= shortName, given.isEmpty, fit == nil,
+            Scan.isPlainText(head.name),
+            Scan.firstIndex(ofAny: percent, delete, percent, delete, in: head.name, from: 0) == head.name.count
+        else { return false }
+        content = normalizesLineEnds ? .lines(endedWithCR: false) : .verbatim
+        output.append(opening)
+        output.append(OutputBuffer.Word(), head.name, OutputBuffer.Word("\"\r\n\r\n"))
+        written += opening.count + head.name.count + 5
+        return true
+    }
+
+    private mutating func noteShortNames() {
+        guard let limits else { return shortName = .max }
+        let line = min(limits.partHeaderLine, limits.partHeaderBytes)
+        let most = min(limits.key / 2, (line - (opening.count + 80)) / 6)
+        shortName = limits.partHeaders < 2 ? -1 : most
+    }
+
     /// Writes the delimiter and the headers of a part that isn't changed, as long as they came where the output's length is known already.
     private mutating func writeHead(_ head: borrowing PartHead) {
         let before = output.count
