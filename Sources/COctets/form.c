@@ -96,7 +96,7 @@ void recast_pairs_prepare(struct recast_pairs *of) {
         low[' ' & 15] |= of_two;
         high[0] = high[1] = of_control;
     }
-    of->looks_twice = of->ends_at_bracket || of->leaves_scalars || of->leaves_hint;
+    of->looks_twice = of->ends_at_bracket || of->reads_scalars || of->leaves_hint;
 }
 
 /* How far the loop has come, and what it looks at all the time. */
@@ -151,7 +151,7 @@ INLINED AVX2 int32_t put_member(struct pairs_walk *walk, int32_t object, struct 
     _mm_storeu_si128((__m128i *)&node->parent, _mm_insert_epi32(_mm_set1_epi32(-1), object, 0));
     _mm_storeu_si128((__m128i *)&node->previous, _mm_setr_epi32(last, 0, from, count));
     /* An object has no text: dialects count its members there. */
-    const uint64_t texts = kind == recast_node_string ? (uint32_t)(from + count) | (uint64_t)(end - text) << 32 : 0;
+    const uint64_t texts = kind >= recast_node_string ? (uint32_t)(from + count) | (uint64_t)(end - text) << 32 : 0;
     memcpy(&node->text_start, &texts, sizeof texts);
     const uint32_t is = (uint32_t)kind;
     memcpy(&node->kind, &is, sizeof is);
@@ -179,6 +179,25 @@ struct value {
 INLINED bool may_be_scalar(const uint8_t *text, size_t count) {
     if (count == 0 || count > 20) return false;
     return is_digit(*text) || *text == '-' || (count == 4 && *text == 't') || (count == 5 && *text == 'f');
+}
+
+/* What a text is that may be a scalar: true and false lose it. A block can be written behind its end. Returns false for what is
+   better looked at by others. */
+AVX2 __attribute__((noinline)) static bool read_scalar(const uint8_t *text, uint8_t **end, enum recast_node_kind *kind) {
+    const size_t count = (size_t)(*end - text);
+    if (*text == 't' || *text == 'f') {
+        const bool is_true = *text == 't';
+        if (memcmp(text, is_true ? "true" : "false", count)) return true;
+        *kind = is_true ? recast_node_yes : recast_node_no;
+        *end -= count;
+        return true;
+    }
+    /* Nothing that goes on with a number stands behind it. */
+    **end = 0;
+    bool has_fraction;
+    if (number_count(text, &has_fraction) != count || !recast_is_printed_alike(text, count)) return false;
+    *kind = recast_node_number;
+    return true;
 }
 
 /* What is to be said of a value whose text has been decoded up to `end`. */
@@ -248,16 +267,63 @@ INLINED bool may_go_on(const struct recast_pairs *of, const uint8_t *text, const
 /* The name that says in which charset the rest of a form is. */
 INLINED bool is_hint(const uint8_t *name, size_t count) { return count == 9 && !memcmp(name, "_charset_", 9); }
 
-/* Whether a pair, decoded, is one that few forms have to be looked through for. */
-__attribute__((noinline)) static bool is_special(const struct recast_pairs *of, const uint8_t *name, size_t count, bool is_of_root,
-                                                 const uint8_t *text, const uint8_t *end) {
-    return may_go_on(of, text, end, count) || (of->leaves_scalars && may_be_scalar(text, (size_t)(end - text))) ||
-           (of->leaves_hint && is_of_root && is_hint(name, count));
+/* Whether a pair, decoded, is left alone of those that few forms have to be looked through for; and what its text is. */
+AVX2 __attribute__((noinline)) static bool is_special(const struct recast_pairs *of, const uint8_t *name, size_t count,
+                                                      bool is_of_root, const uint8_t *text, uint8_t **end,
+                                                      enum recast_node_kind *kind) {
+    if (may_go_on(of, text, *end, count) || (of->leaves_hint && is_of_root && is_hint(name, count))) return true;
+    return of->reads_scalars && may_be_scalar(text, (size_t)(*end - text)) && !read_scalar(text, end, kind);
+}
+
+/* As above. */
+INLINED AVX2 bool is_left_alone(const struct recast_pairs *of, const uint8_t *name, size_t count, bool is_of_root, const uint8_t *text,
+                                struct value *value, enum recast_node_kind *kind) {
+    uint8_t *end = value->text_end;
+    enum recast_node_kind is = recast_node_string;
+    if (is_special(of, name, count, is_of_root, text, &end, &is)) return true;
+    value->text_end = end;
+    *kind = is;
+    return false;
 }
 
 /* Whether is_special is to be asked. Of qs nearly all forms have names that end with a bracket, which its rule lets pass. */
 INLINED bool may_be_special(const struct recast_pairs *of, const uint8_t *text, size_t count) {
-    return of->looks_twice && (of->leaves_scalars || of->leaves_hint || count == 0 || text[-1] != ']');
+    return of->looks_twice && (of->reads_scalars || of->leaves_hint || count == 0 || text[-1] != ']');
+}
+
+/* Puts a text behind what a name has already, as qs' `utils.combine` does: the member is an array then, whose elements have their index
+   for a name. Its name, decoded, stands before the text, and isn't kept. */
+static enum taken take_again(struct pairs_walk *walk, int32_t number, enum recast_node_kind kind, uint8_t *start, const uint8_t *text,
+                             struct value value) {
+    struct recast_pairs *const of = walk->in.of;
+    struct recast_node *const nodes = walk->in.nodes, *const array = nodes + number;
+    const bool is_push = text - start > 1 && text[-2] == '[' && text[-1] == ']', is_first = array->kind >= recast_node_string;
+    if ((!is_push && !of->collects) || array->is_spliced || (!is_first && array->kind != recast_node_array)) return is_left;
+    const int32_t index = is_first ? 1 : nodes[array->last].name_start + 1;
+    const size_t count = (size_t)(value.text_end - text), cost = count + (is_first ? 2 : 1) * of->node_cost;
+    if (index >= recast_qs_array_limit || cost > of->bytes_left) return is_left;
+    of->bytes_left -= cost;
+    if (is_first) {
+        const int32_t first = walk->in.number++;
+        nodes[first] = (struct recast_node){
+            .parent = number, .first = -1, .last = -1, .next = -1, .previous = -1, .text_start = array->text_start,
+            .text_count = array->text_count, .kind = array->kind};
+        array->kind = recast_node_array;
+        array->first = array->last = first;
+        array->count = 1;
+        array->text_start = array->text_count = 0;
+    }
+    memmove(start, text, count);
+    const int32_t next = walk->in.number++;
+    nodes[next] = (struct recast_node){
+        .parent = number, .first = -1, .last = -1, .next = -1, .previous = array->last, .name_start = index,
+        .text_start = (int32_t)(start - walk->in.pool), .text_count = (int32_t)count, .kind = (uint8_t)kind};
+    nodes[array->last].next = next;
+    array->last = next;
+    array->count++;
+    walk->to = start + count;
+    walk->at = value.end + 1;
+    return is_taken;
 }
 
 /* As take_pair, where the member has the pair's whole name, decoded. */
@@ -274,15 +340,17 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     if (at >= walk->last || *at != '=') return walk->limit - at < pair_reach ? is_cut : is_left;
     if ((size_t)(at - pair) > of->longest_name || !is_ascii || !is_path(start, count)) return is_left;
     const struct member member = find(&walk->in, walk->in.root, start, count);
-    if (member.node != no_member) return is_left;
+    if (member.node == unknown_member) return is_left;
     uint8_t *const text = start + count;
-    const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
+    struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (may_be_special(of, text, count) && is_special(of, start, count, false, text, value.text_end)) return is_left;
+    enum recast_node_kind kind = recast_node_string;
+    if (may_be_special(of, text, count) && is_left_alone(of, start, count, false, text, &value, &kind)) return is_left;
+    if (member.node >= 0) return take_again(walk, member.node, kind, start, text, value);
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
-    put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
+    put_member(walk, walk->in.root, member, kind, start, text, value.text_end);
     of->has_number_names |= is_digit(*start);
     walk->to = value.text_end;
     walk->at = value.end + 1;
@@ -316,13 +384,14 @@ AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk 
     const struct member member = find(&walk->in, walk->in.root, start, count);
     if (member.node != no_member) return is_left;
     uint8_t *const text = start + count;
-    const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
+    struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (of->looks_twice && is_special(of, start, count, true, text, value.text_end)) return is_left;
+    enum recast_node_kind kind = recast_node_string;
+    if (of->looks_twice && is_left_alone(of, start, count, true, text, &value, &kind)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
-    put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
+    put_member(walk, walk->in.root, member, kind, start, text, value.text_end);
     walk->to = value.text_end;
     walk->at = value.end + 1;
     return is_taken;
@@ -377,15 +446,17 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     uint8_t *const start = walk->to, *const own = parent < 0 ? start + object_count : start, *const text = own + name_count;
     if (parent < 0) copy_name(start, pair, object_count);
     copy_name(own, name, name_count);
-    const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
+    struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (of->looks_twice && is_special(of, own, name_count, parent == walk->in.root, text, value.text_end)) return is_left;
+    enum recast_node_kind kind = recast_node_string;
+    if (of->looks_twice && is_left_alone(of, own, name_count, parent == walk->in.root, text, &value, &kind))
+        return is_left;
     const size_t cost = (size_t)(value.text_end - start) + (parent < 0 ? 2 : 1) * of->node_cost;
     if (cost > of->bytes_left) return is_left;
 
     of->bytes_left -= cost;
     if (parent < 0) parent = put_member(walk, walk->in.root, object, recast_node_keyed, start, own, own);
-    put_member(walk, parent, member, recast_node_string, own, text, value.text_end);
+    put_member(walk, parent, member, kind, own, text, value.text_end);
     if (of->notes_keys && parent != walk->in.root) walk->in.nodes[parent].is_typed = true;
     if (is_opened) learn(of, pair, (size_t)(name - pair), parent);
     walk->to = value.text_end;
