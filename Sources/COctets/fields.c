@@ -25,8 +25,6 @@ enum { longest_prefix = 512 };
 enum { field_room = longest_prefix + 128 + block_room };
 /* What one more level may add to the prefix, and what is read behind it. */
 enum { level_room = 96 };
-/* A name whose bit is taken is compared with so many at most. */
-enum { few_names = 24 };
 
 /* As many bytes of a block as begin at 16 - n are kept, and zeros put behind them. */
 static const uint8_t keeping[32] = {
@@ -224,8 +222,8 @@ AVX2 static inline const uint8_t *read_name(const struct walk *walk, const struc
         if (walk->bits >> member->bit & 1) {
             const struct recast_name *first = of->names + walk->level->first_name;
             const size_t names = (size_t)(walk->next_name - first);
-            /* Of the first level, there may be names that stand elsewhere. */
-            if (walk->level == of->levels || names > few_names || !is_new(first, names, member->name)) return NULL;
+            if (walk->level == of->levels && of->left_bits >> member->bit & 1) return NULL;
+            if (names >= recast_few_names || !is_new(first, names, member->name)) return NULL;
         }
     }
     return text + count + 3;
@@ -428,7 +426,7 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
     if (of->end < item_reach || of->longest_text < text_reach || of->room < field_room || of->left == 0 ||
         of->levels->prefix_count > longest_prefix)
         return;
-    const size_t position = of->levels->position;
+    const size_t position = of->levels->position, names_count = of->names_count;
     const size_t room = of->room - field_room;
     const size_t names_room = of->bytes_left / (recast_longest_name + RECAST_NAME_OVERHEAD);
     struct walk walk = {
@@ -439,8 +437,8 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
         .place = of->place,
         .left_in_names = SSE(of->left_in_names),
         .last_level = of->levels + of->levels_room - 1,
-        .next_name = of->names + of->names_count,
-        .names_end = of->names,
+        .next_name = of->names + names_count,
+        .names_end = of->names + names_count,
         .last = of->source + of->name_start - 1,
     };
     if (is_held) enter_tree(&walk, of);
@@ -470,6 +468,7 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
     of->name_start = (size_t)(walk.last + 1 - of->source);
     of->depth = (size_t)(walk.level - of->levels);
     of->levels->written = of->levels->position - position;
+    of->levels->first_name = names_count;
     for (struct recast_level *level = of->levels; level < walk.level; level++) {
         level[1].written = level[1].position;
         of->bytes_left -= bytes_of(of->names + level->first_name, level[1].first_name - level->first_name);

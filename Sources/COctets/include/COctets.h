@@ -34,6 +34,8 @@ size_t recast_form_decode(const uint8_t *text, size_t count, uint8_t end, uint8_
 
 /* The most bytes of a name that recast_fields_write takes. */
 enum { recast_longest_name = 15 };
+/* An object with so many names has them in a table, which these functions don't know. */
+enum { recast_few_names = 64 };
 
 /* The name of a member of an open JSON object. */
 struct recast_name {
@@ -158,9 +160,11 @@ struct recast_fields {
     /* The open levels, the first of them filled in; how many there may be, and the last one's number. */
     struct recast_level *levels;
     size_t levels_room, depth;
-    /* Where the names of the open levels go, NULL for nowhere, the room for them and their number. */
+    /* The names of the open levels, NULL for none to look at, the room for more and their number. Those of the first level are there
+       already; a member of it whose name has one of these bits is left alone. */
     struct recast_name *names;
     size_t names_room, names_count;
+    uint64_t left_bits;
     /* What the names may still count, which is looked at for all that there is room for before one is added. */
     size_t bytes_left;
 

@@ -188,7 +188,9 @@ extension JSON.Decoder {
             }
             var name = DirectName()
             var start = at
-            if at > blocksEnd, state != .commaOrEnd, nameRoom >= 0 {
+            if at > blocksEnd, state != .commaOrEnd, nameRoom >= 0,
+                !isObject || !checksNames || !memberNames.isInTable(depth: levels.count)
+            {
                 unsafe blocks.at = at
                 unsafe blocks.to = to
                 unsafe blocks.skip = skip
@@ -523,9 +525,7 @@ extension JSON.Decoder {
         unsafe blocks.prefix = flattener.prefix.start.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self)
         unsafe blocks.prefix_room = flattener.prefix.room
         if checksNames {
-            unsafe memberNames.lend(to: &blocks, depth: depth, level: &level)
-            // As if there were names with these bits already: the loop leaves them.
-            level.bits |= watched
+            unsafe memberNames.lend(to: &blocks, depth: depth, level: &level, watching: watched)
         } else {
             unsafe blocks.names = nil
         }

@@ -72,7 +72,7 @@ extension JSON {
         /// Allocations above this many bytes are given back between two bodies.
         private static let kept = 64 * 1024
         /// The names that an object has before it uses the table.
-        private static let few = 24
+        private static let few = Int(recast_few_names)
         /// The names that there is room for when others add them.
         private static let lent = 128
 
@@ -133,20 +133,27 @@ extension JSON {
             return .new
         }
 
-        /// Lets `fields` add names to the open objects from `depth` on, the first of which is `level` if it is one: `take` must
-        /// follow before anything else is done here.
+        /// Lets `fields` add names to the open objects from `depth` on, the first of which is `level` if it is one, and look at those that
+        /// there are: `take` must follow before anything else is done here. None with one of the `watched` bits is added to that one.
         ///
         /// Unsafe: `fields` may write where it is told to only until then.
         @inline(__always)
         @unsafe
-        mutating func lend(to fields: inout recast_fields, depth: Int, level: inout recast_level) {
-            // SAFETY: the room is what the array has.
-            unsafe fields.names = entries.reserve(Self.lent)
+        mutating func lend(
+            to fields: inout recast_fields, depth: Int, level: inout recast_level, watching watched: UInt64
+        ) {
+            let count = depth == top.depth ? entries.count &- top.start : 0
+            // SAFETY: the room is what the array has, behind the names that it has of this object.
+            unsafe fields.names = entries.reserve(Self.lent) - count
             unsafe fields.names_room = Self.lent
-            unsafe fields.names_count = 0
+            unsafe fields.names_count = count
             unsafe fields.bytes_left = max(0, limit &- held)
-            level.bits = depth == top.depth ? top.bits : 0
+            unsafe fields.left_bits = count > 0 && top.isInTable ? .max : watched
+            level.bits = unsafe (count > 0 ? top.bits : 0) | fields.left_bits
         }
+
+        /// Whether `lend` would be in vain: the object at `depth` has its names in the table.
+        func isInTable(depth: Int) -> Bool { depth == top.depth && top.isInTable }
 
         /// Counts the next `count` names that were lent room for: those of the open object at `depth`, with their bits, behind
         /// which `bytesLeft` may be held.
