@@ -68,11 +68,17 @@ struct MetadataTests {
             }
         }
         // Readers take one that is shorter than its own length for an empty one, and pass over what stands behind it.
-        for short in [[0xFF, 0xE1, 0, 0], [0xFF, 0xE1, 0, 1], [0xFF, 0xFE, 0, 0], [0xFF, 0xFF, 0xED, 0, 1]] {
-            for at in scans[1...] + [jpeg.count - 2] {
-                #expect(try dropped(Array(jpeg[..<at]) + short + Self.canary + Array(jpeg[at...])) == jpeg, "at \(at)")
+        let shorts: [[UInt8]] = [
+            [0xFF, 0xE1, 0, 0], [0xFF, 0xE1, 0, 1], [0xFF, 0xFE, 0, 0], [0xFF, 0xFF, 0xED, 0, 1],
+        ]
+        for short in shorts {
+            let extra: [UInt8] = short + Self.canary
+            for at in Array(scans[1...]) + [jpeg.count - 2] {
+                let bytes: [UInt8] = Array(jpeg[..<at]) + extra + Array(jpeg[at...])
+                #expect(try dropped(bytes) == jpeg, "at \(at)")
             }
-            #expect(throws: ImageFault.self) { try dropped(Array(jpeg[..<2]) + short + Array(jpeg[2...])) }
+            let front: [UInt8] = Array(jpeg[..<2]) + short + Array(jpeg[2...])
+            #expect(throws: ImageFault.self) { try dropped(front) }
         }
         // Behind the end: anything, or another picture, as in MPF and Ultra HDR.
         for behind in [Self.canary, [0], Array(jpeg[..<2]) + exif + Array(jpeg[2...])] {
