@@ -205,13 +205,14 @@ static inline void look_at_name(const struct walk *walk, struct recast_fields *o
 
 /* Reads the name that begins at `text`, and its colon; returns what is behind it. NULL where it isn't a new one, or can't be
    held. */
-AVX2 static inline const uint8_t *read_name(const struct walk *walk, const struct recast_fields *of, const uint8_t *text,
-                                            struct member *member) {
+AVX2 INLINED const uint8_t *read_name(const struct walk *walk, const struct recast_fields *of, const uint8_t *text,
+                                      struct member *member, bool is_held) {
     const __m128i block = _mm_loadu_si128((const __m128i *)(text + 1));
     /* The next item's place hangs on this number, so it shall be known early. */
     const size_t count = _tzcnt_u32((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block, SSE('"'))));
     if (count - 1 > recast_longest_name - 1 || count > walk->level->name_room || text[count + 2] != ':') return NULL;
-    const __m128i marked = _mm_or_si128(is_escaped_half(block), _mm_cmpeq_epi8(block, walk->left_in_names));
+    const __m128i marked = is_held ? is_escaped_half(block)
+                                   : _mm_or_si128(is_escaped_half(block), _mm_cmpeq_epi8(block, walk->left_in_names));
     if (_tzcnt_u32((uint32_t)_mm_movemask_epi8(marked)) != count) return NULL;
     member->name = _mm_and_si128(block, _mm_loadu_si128((const __m128i *)(keeping + 16 - count)));
     member->count = count;
@@ -222,8 +223,9 @@ AVX2 static inline const uint8_t *read_name(const struct walk *walk, const struc
         if (walk->bits >> member->bit & 1) {
             const struct recast_name *first = of->names + walk->level->first_name;
             const size_t names = (size_t)(walk->next_name - first);
-            if (walk->level == of->levels && of->left_bits >> member->bit & 1) return NULL;
-            if (names >= recast_few_names || !is_new(first, names, member->name)) return NULL;
+            if ((walk->level == of->levels && of->left_bits >> member->bit & 1) || names >= recast_few_names ||
+                !is_new(first, names, member->name))
+                return NULL;
         }
     }
     return text + count + 3;
@@ -304,8 +306,7 @@ AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const 
     walk->level = next;
     walk->bits = 0;
     walk->is_root = false;
-    walk->brackets = of->brackets + is_object;
-    walk->name_mark = &walk->brackets->end;
+    if (!is_held) walk->brackets = of->brackets + is_object, walk->name_mark = &walk->brackets->end;
     walk->at = text + 1;
     walk->place = recast_place_first;
     return true;
@@ -398,7 +399,7 @@ AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool i
     const uint8_t *text = walk->at;
     if (level->is_object) {
         if (*text != '"') return false;
-        text = read_name(walk, of, text, &member);
+        text = read_name(walk, of, text, &member, is_held);
         if (!text) return false;
         if (is_space(*text)) {
             text = pass_space(text, of->source + of->end - value_reach);

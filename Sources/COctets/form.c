@@ -151,7 +151,7 @@ INLINED AVX2 int32_t put_member(struct pairs_walk *walk, int32_t object, struct 
     _mm_storeu_si128((__m128i *)&node->parent, _mm_insert_epi32(_mm_set1_epi32(-1), object, 0));
     _mm_storeu_si128((__m128i *)&node->previous, _mm_setr_epi32(last, 0, from, count));
     /* An object has no text: dialects count its members there. */
-    const uint64_t texts = kind >= recast_node_string ? (uint32_t)(from + count) | (uint64_t)(end - text) << 32 : 0;
+    const uint64_t texts = kind == recast_node_string ? (uint32_t)(from + count) | (uint64_t)(end - text) << 32 : 0;
     memcpy(&node->text_start, &texts, sizeof texts);
     const uint32_t is = (uint32_t)kind;
     memcpy(&node->kind, &is, sizeof is);
@@ -293,9 +293,13 @@ INLINED bool may_be_special(const struct recast_pairs *of, const uint8_t *text, 
 
 /* Puts a text behind what a name has already, as qs' `utils.combine` does: the member is an array then, whose elements have their index
    for a name. Its name, decoded, stands before the text, and isn't kept. */
-static enum taken take_again(struct pairs_walk *walk, int32_t number, enum recast_node_kind kind, uint8_t *start, const uint8_t *text,
-                             struct value value) {
+AVX2 __attribute__((noinline)) static enum taken take_again(struct pairs_walk *walk, int32_t number, uint8_t *start, uint8_t *text,
+                                                            const uint8_t *at) {
     struct recast_pairs *const of = walk->in.of;
+    struct value value = value_of(of, at, walk->last, walk->limit, text);
+    enum recast_node_kind kind = recast_node_string;
+    if (value.is != is_taken) return value.is;
+    if (is_left_alone(of, start, (size_t)(text - start), false, text, &value, &kind)) return is_left;
     struct recast_node *const nodes = walk->in.nodes, *const array = nodes + number;
     const bool is_push = text - start > 1 && text[-2] == '[' && text[-1] == ']', is_first = array->kind >= recast_node_string;
     if ((!is_push && !of->collects) || array->is_spliced || (!is_first && array->kind != recast_node_array)) return is_left;
@@ -326,6 +330,23 @@ static enum taken take_again(struct pairs_walk *walk, int32_t number, enum recas
     return is_taken;
 }
 
+/* Puts a member of a whole name whose pair has to be looked at once more. */
+AVX2 __attribute__((noinline)) static enum taken take_special(struct pairs_walk *walk, struct member member, uint8_t *start,
+                                                              uint8_t *text, struct value value) {
+    struct recast_pairs *const of = walk->in.of;
+    enum recast_node_kind kind = recast_node_string;
+    if (is_left_alone(of, start, (size_t)(text - start), false, text, &value, &kind)) return is_left;
+    const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
+    if (cost > of->bytes_left) return is_left;
+    of->bytes_left -= cost;
+    const int32_t number = put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
+    if (kind != recast_node_string) walk->in.nodes[number].kind = (uint8_t)kind;
+    of->has_number_names |= is_digit(*start);
+    walk->to = value.text_end;
+    walk->at = value.end + 1;
+    return is_taken;
+}
+
 /* As take_pair, where the member has the pair's whole name, decoded. */
 INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     struct recast_pairs *const of = walk->in.of;
@@ -342,15 +363,14 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     const struct member member = find(&walk->in, walk->in.root, start, count);
     if (member.node == unknown_member) return is_left;
     uint8_t *const text = start + count;
-    struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
+    if (member.node >= 0) return take_again(walk, member.node, start, text, at + 1);
+    const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    enum recast_node_kind kind = recast_node_string;
-    if (may_be_special(of, text, count) && is_left_alone(of, start, count, false, text, &value, &kind)) return is_left;
-    if (member.node >= 0) return take_again(walk, member.node, kind, start, text, value);
+    if (may_be_special(of, text, count)) return take_special(walk, member, start, text, value);
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
-    put_member(walk, walk->in.root, member, kind, start, text, value.text_end);
+    put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
     of->has_number_names |= is_digit(*start);
     walk->to = value.text_end;
     walk->at = value.end + 1;
@@ -391,7 +411,8 @@ AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk 
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
-    put_member(walk, walk->in.root, member, kind, start, text, value.text_end);
+    const int32_t number = put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
+    if (kind != recast_node_string) walk->in.nodes[number].kind = (uint8_t)kind;
     walk->to = value.text_end;
     walk->at = value.end + 1;
     return is_taken;
@@ -456,7 +477,8 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
 
     of->bytes_left -= cost;
     if (parent < 0) parent = put_member(walk, walk->in.root, object, recast_node_keyed, start, own, own);
-    put_member(walk, parent, member, kind, own, text, value.text_end);
+    const int32_t number = put_member(walk, parent, member, recast_node_string, own, text, value.text_end);
+    if (kind != recast_node_string) walk->in.nodes[number].kind = (uint8_t)kind;
     if (of->notes_keys && parent != walk->in.root) walk->in.nodes[parent].is_typed = true;
     if (is_opened) learn(of, pair, (size_t)(name - pair), parent);
     walk->to = value.text_end;

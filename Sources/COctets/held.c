@@ -526,7 +526,7 @@ static inline uint8_t *put_element(uint8_t *to, const struct recast_held *of, co
 }
 
 /* Opens the object or array that a node is; false where its own event must. */
-AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_level *level, int32_t node,
+AVX2 static inline __attribute__((always_inline)) bool open_held(struct recast_held *of, struct recast_held_level *level, int32_t node,
                                   const struct spelling *spelling, struct orders *orders) {
     struct recast_node *const record = of->nodes + node;
     struct recast_held_level *const next = level + 1;
@@ -563,9 +563,9 @@ AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_lev
 }
 
 /* Writes the field of a text, for which there is room. */
-AVX2 static inline uint8_t *write_held_field(const struct recast_held *of, const struct recast_held_level *level,
-                                             const struct recast_node *record, const struct spelling *spelling, size_t skip,
-                                             uint8_t *to) {
+AVX2 static inline __attribute__((always_inline)) uint8_t *write_held_field(
+    const struct recast_held *of, const struct recast_held_level *level, const struct recast_node *record,
+    const struct spelling *spelling, size_t skip, uint8_t *to) {
     const uint8_t *const prefix = of->prefix + skip;
     const size_t prefix_count = level->prefix_count - skip;
     copy_block(to, prefix);
@@ -580,16 +580,13 @@ AVX2 static inline uint8_t *write_held_field(const struct recast_held *of, const
     to = put(to, level == of->levels && of->is_root ? &of->root_mark : &of->brackets.end);
     const uint8_t *const text = of->pool + record->text_start;
     const size_t count = (size_t)record->text_count;
-    if (count > 32 || !(record->plain & recast_plain_text)) {
-        to = put_text(to, text, count, spelling);
-    } else {
-        copy_block(to, text);
-        to += count;
-    }
-    return put(to, &of->text_mark);
+    if (count > 32 || !(record->plain & recast_plain_text)) return put_text(to, text, count, spelling);
+    copy_block(to, text);
+    return to + count;
 }
 
-AVX2 static void write_held(struct recast_held *of) {
+/* `is_raw`: texts stand as they are, and something behind each. */
+AVX2 static inline __attribute__((always_inline)) void write_items(struct recast_held *of, bool is_raw) {
     const struct recast_node *const nodes = of->nodes;
     struct recast_held_level *level = of->levels + of->depth, *const last_level = of->levels + of->levels_room - 1;
     const uint8_t *const end = of->target + of->room;
@@ -611,7 +608,7 @@ AVX2 static void write_held(struct recast_held *of) {
         }
         if (to >= full) break;
         const struct recast_node *const record = nodes + node;
-        if (of->takes_plain_alone && level->is_object && !(record->plain & recast_plain_name)) break;
+        if (is_raw && of->takes_plain_alone && level->is_object && !(record->plain & recast_plain_name)) break;
         if (record->kind == recast_node_string) {
             const size_t name_count = level->is_object ? (size_t)record->name_count : 0;
             const size_t text_count = (size_t)record->text_count;
@@ -622,6 +619,7 @@ AVX2 static void write_held(struct recast_held *of) {
                 break;
             }
             to = write_held_field(of, level, record, &spelling, skip, to);
+            if (is_raw) to = put(to, &of->text_mark);
             skip = 0;
             level->position++;
             fields++;
@@ -640,8 +638,12 @@ AVX2 static void write_held(struct recast_held *of) {
     of->depth = (size_t)(level - of->levels);
 }
 
+AVX2 static void write_held(struct recast_held *of) { write_items(of, false); }
+
+AVX2 static void write_raw(struct recast_held *of) { write_items(of, true); }
+
 void recast_held_write(struct recast_held *held) {
-    if (recast_has_blocks()) write_held(held);
+    if (recast_has_blocks()) held->text_mark.count ? write_raw(held) : write_held(held);
 }
 
 #else

@@ -127,7 +127,7 @@ INLINED void put_last(struct members *in, int32_t parent, struct member member, 
 }
 
 /* Makes an array of a node that is a member or element of no other, and returns it. */
-static inline int32_t put_into_array(struct members *in, int32_t number) {
+__attribute__((noinline)) static int32_t put_into_array(struct members *in, int32_t number) {
     struct recast_node *const node = in->nodes + number, *const array = in->nodes + in->number;
     *array = (struct recast_node){.first = number, .last = number, .count = 1, .kind = recast_node_array};
     node->parent = in->number;
@@ -139,23 +139,23 @@ static inline int32_t put_into_array(struct members *in, int32_t number) {
 /* Moves one member to where its whole name says; false, with nothing changed, where that can't be told at once. */
 INLINED bool move_member(struct members *in, int32_t number) {
     struct recast_pairs *const of = in->of;
-    const struct recast_node *const own = in->nodes + number;
-    const uint8_t *const name = in->pool + own->name_start;
-    size_t count = (size_t)own->name_count;
+    const uint8_t *const name = in->pool + in->nodes[number].name_start;
+    size_t count = (size_t)in->nodes[number].name_count;
     /* A push at the end makes an array of what is none. */
-    const bool is_push = of->reads_indices && count > 2 && name[count - 2] == '[' && name[count - 1] == ']';
-    const bool is_array = own->kind == recast_node_array && !own->is_spliced;
+    const bool is_push = count > 2 && name[count - 2] == '[' && of->reads_indices && name[count - 1] == ']';
+    bool is_wrapped = false;
     if (is_push) {
-        if (own->kind < recast_node_string && !is_array) return false;
+        is_wrapped = in->nodes[number].kind >= recast_node_string;
+        if (!is_wrapped && (in->nodes[number].kind != recast_node_array || in->nodes[number].is_spliced)) return false;
         count -= 2;
     }
     struct segment segments[recast_pairs_depth];
-    size_t depth = 0, last = 0, added = is_push && !is_array;
+    size_t depth = 0, last = 0, added = is_wrapped;
     int32_t parent = in->root;
     struct member member;
     if (is_neighbour(of, name, count, segments)) {
         parent = of->prefix_node;
-        if (of->prefix_keys + is_push > of->most_keys) return false;
+        if (is_push && of->prefix_keys >= of->most_keys) return false;
         if (segments->index == is_number || (member = look(in, parent, segments)).node != no_member) return false;
     } else {
         last = split(of, name, count, segments);
@@ -168,12 +168,14 @@ INLINED bool move_member(struct members *in, int32_t number) {
         if (member.node != no_member) return false;
         added += last - depth;
     }
-    if (added * of->node_cost > of->bytes_left) return false;
-    if ((size_t)in->number + added > of->nodes_room) {
-        of->lacks_room = true;
-        return false;
+    if (added) {
+        if (added * of->node_cost > of->bytes_left) return false;
+        if ((size_t)in->number + added > of->nodes_room) {
+            of->lacks_room = true;
+            return false;
+        }
+        of->bytes_left -= added * of->node_cost;
     }
-    of->bytes_left -= added * of->node_cost;
     /* What is new above it are objects, and arrays of one element. */
     for (; depth < last; depth++) {
         struct recast_node *const node = in->nodes + in->number;
@@ -183,7 +185,7 @@ INLINED bool move_member(struct members *in, int32_t number) {
         parent = in->number++;
         member = (struct member){no_member, -1};
     }
-    put_last(in, parent, member, is_push && !is_array ? put_into_array(in, number) : number, segments + last);
+    put_last(in, parent, member, is_wrapped ? put_into_array(in, number) : number, segments + last);
     if (last > 0) {
         learn(of, name, (size_t)(segments[last].name - name), parent);
         of->prefix_keys = last;
