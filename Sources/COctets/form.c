@@ -96,7 +96,7 @@ void recast_pairs_prepare(struct recast_pairs *of) {
         low[' ' & 15] |= of_two;
         high[0] = high[1] = of_control;
     }
-    of->looks_twice = of->ends_at_bracket || of->reads_scalars || of->leaves_hint;
+    of->looks_twice = of->ends_at_bracket || of->leaves_scalars || of->leaves_hint;
 }
 
 /* How far the loop has come, and what it looks at all the time. */
@@ -181,25 +181,6 @@ INLINED bool may_be_scalar(const uint8_t *text, size_t count) {
     return is_digit(*text) || *text == '-' || (count == 4 && *text == 't') || (count == 5 && *text == 'f');
 }
 
-/* What a text is that may be a scalar: true and false lose it. A block can be written behind its end. Returns false for what is
-   better looked at by others. */
-AVX2 __attribute__((noinline)) static bool read_scalar(const uint8_t *text, uint8_t **end, enum recast_node_kind *kind) {
-    const size_t count = (size_t)(*end - text);
-    if (*text == 't' || *text == 'f') {
-        const bool is_true = *text == 't';
-        if (memcmp(text, is_true ? "true" : "false", count)) return true;
-        *kind = is_true ? recast_node_yes : recast_node_no;
-        *end -= count;
-        return true;
-    }
-    /* Nothing that goes on with a number stands behind it. */
-    **end = 0;
-    bool has_fraction;
-    if (number_count(text, &has_fraction) != count || !recast_is_printed_alike(text, count)) return false;
-    *kind = recast_node_number;
-    return true;
-}
-
 /* What is to be said of a value whose text has been decoded up to `end`. */
 INLINED AVX2 struct value judged(const struct recast_pairs *of, const uint8_t *end, const uint8_t *last, const uint8_t *limit,
                                   uint8_t *text, size_t written, bool is_ascii) {
@@ -267,84 +248,16 @@ INLINED bool may_go_on(const struct recast_pairs *of, const uint8_t *text, const
 /* The name that says in which charset the rest of a form is. */
 INLINED bool is_hint(const uint8_t *name, size_t count) { return count == 9 && !memcmp(name, "_charset_", 9); }
 
-/* Whether a pair, decoded, is left alone of those that few forms have to be looked through for; and what its text is. */
-AVX2 __attribute__((noinline)) static bool is_special(const struct recast_pairs *of, const uint8_t *name, size_t count,
-                                                      bool is_of_root, const uint8_t *text, uint8_t **end,
-                                                      enum recast_node_kind *kind) {
-    if (may_go_on(of, text, *end, count) || (of->leaves_hint && is_of_root && is_hint(name, count))) return true;
-    return of->reads_scalars && may_be_scalar(text, (size_t)(*end - text)) && !read_scalar(text, end, kind);
-}
-
-/* As above. */
-INLINED AVX2 bool is_left_alone(const struct recast_pairs *of, const uint8_t *name, size_t count, bool is_of_root, const uint8_t *text,
-                                struct value *value, enum recast_node_kind *kind) {
-    uint8_t *end = value->text_end;
-    enum recast_node_kind is = recast_node_string;
-    if (is_special(of, name, count, is_of_root, text, &end, &is)) return true;
-    value->text_end = end;
-    *kind = is;
-    return false;
+/* Whether a pair, decoded, is one that few forms have to be looked through for. */
+__attribute__((noinline)) static bool is_special(const struct recast_pairs *of, const uint8_t *name, size_t count, bool is_of_root,
+                                                 const uint8_t *text, const uint8_t *end) {
+    return may_go_on(of, text, end, count) || (of->leaves_scalars && may_be_scalar(text, (size_t)(end - text))) ||
+           (of->leaves_hint && is_of_root && is_hint(name, count));
 }
 
 /* Whether is_special is to be asked. Of qs nearly all forms have names that end with a bracket, which its rule lets pass. */
 INLINED bool may_be_special(const struct recast_pairs *of, const uint8_t *text, size_t count) {
-    return of->looks_twice && (of->reads_scalars || of->leaves_hint || count == 0 || text[-1] != ']');
-}
-
-/* Puts a text behind what a name has already, as qs' `utils.combine` does: the member is an array then, whose elements have their index
-   for a name. Its name, decoded, stands before the text, and isn't kept. */
-AVX2 __attribute__((noinline)) static enum taken take_again(struct pairs_walk *walk, int32_t number, uint8_t *start, uint8_t *text,
-                                                            const uint8_t *at) {
-    struct recast_pairs *const of = walk->in.of;
-    struct value value = value_of(of, at, walk->last, walk->limit, text);
-    enum recast_node_kind kind = recast_node_string;
-    if (value.is != is_taken) return value.is;
-    if (is_left_alone(of, start, (size_t)(text - start), false, text, &value, &kind)) return is_left;
-    struct recast_node *const nodes = walk->in.nodes, *const array = nodes + number;
-    const bool is_push = text - start > 1 && text[-2] == '[' && text[-1] == ']', is_first = array->kind >= recast_node_string;
-    if ((!is_push && !of->collects) || array->is_spliced || (!is_first && array->kind != recast_node_array)) return is_left;
-    const int32_t index = is_first ? 1 : nodes[array->last].name_start + 1;
-    const size_t count = (size_t)(value.text_end - text), cost = count + (is_first ? 2 : 1) * of->node_cost;
-    if (index >= recast_qs_array_limit || cost > of->bytes_left) return is_left;
-    of->bytes_left -= cost;
-    if (is_first) {
-        const int32_t first = walk->in.number++;
-        nodes[first] = (struct recast_node){
-            .parent = number, .first = -1, .last = -1, .next = -1, .previous = -1, .text_start = array->text_start,
-            .text_count = array->text_count, .kind = array->kind};
-        array->kind = recast_node_array;
-        array->first = array->last = first;
-        array->count = 1;
-        array->text_start = array->text_count = 0;
-    }
-    memmove(start, text, count);
-    const int32_t next = walk->in.number++;
-    nodes[next] = (struct recast_node){
-        .parent = number, .first = -1, .last = -1, .next = -1, .previous = array->last, .name_start = index,
-        .text_start = (int32_t)(start - walk->in.pool), .text_count = (int32_t)count, .kind = (uint8_t)kind};
-    nodes[array->last].next = next;
-    array->last = next;
-    array->count++;
-    walk->to = start + count;
-    walk->at = value.end + 1;
-    return is_taken;
-}
-
-/* Puts a member of a whole name whose pair has to be looked at once more. */
-AVX2 __attribute__((noinline)) static enum taken take_special(struct pairs_walk *walk, struct member member, uint8_t *start,
-                                                              uint8_t *text, struct value value) {
-    struct recast_pairs *const of = walk->in.of;
-    enum recast_node_kind kind = recast_node_string;
-    if (is_left_alone(of, start, (size_t)(text - start), false, text, &value, &kind)) return is_left;
-    const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
-    if (cost > of->bytes_left) return is_left;
-    of->bytes_left -= cost;
-    const int32_t number = put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
-    if (kind != recast_node_string) walk->in.nodes[number].kind = (uint8_t)kind;
-    of->has_number_names |= is_digit(*start);
-    walk->to = value.text_end;
-    walk->at = value.end + 1;
-    return is_taken;
+    return of->looks_twice && (of->leaves_scalars || of->leaves_hint || count == 0 || text[-1] != ']');
 }
 
 /* As take_pair, where the member has the pair's whole name, decoded. */
@@ -361,12 +274,11 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     if (at >= walk->last || *at != '=') return walk->limit - at < pair_reach ? is_cut : is_left;
     if ((size_t)(at - pair) > of->longest_name || !is_ascii || !is_path(start, count)) return is_left;
     const struct member member = find(&walk->in, walk->in.root, start, count);
-    if (member.node == unknown_member) return is_left;
+    if (member.node != no_member) return is_left;
     uint8_t *const text = start + count;
-    if (member.node >= 0) return take_again(walk, member.node, start, text, at + 1);
     const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (may_be_special(of, text, count)) return take_special(walk, member, start, text, value);
+    if (may_be_special(of, text, count) && is_special(of, start, count, false, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
@@ -404,15 +316,13 @@ AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk 
     const struct member member = find(&walk->in, walk->in.root, start, count);
     if (member.node != no_member) return is_left;
     uint8_t *const text = start + count;
-    struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
+    const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    enum recast_node_kind kind = recast_node_string;
-    if (of->looks_twice && is_left_alone(of, start, count, true, text, &value, &kind)) return is_left;
+    if (of->looks_twice && is_special(of, start, count, true, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
-    const int32_t number = put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
-    if (kind != recast_node_string) walk->in.nodes[number].kind = (uint8_t)kind;
+    put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
     walk->to = value.text_end;
     walk->at = value.end + 1;
     return is_taken;
@@ -467,18 +377,15 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     uint8_t *const start = walk->to, *const own = parent < 0 ? start + object_count : start, *const text = own + name_count;
     if (parent < 0) copy_name(start, pair, object_count);
     copy_name(own, name, name_count);
-    struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
+    const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    enum recast_node_kind kind = recast_node_string;
-    if (of->looks_twice && is_left_alone(of, own, name_count, parent == walk->in.root, text, &value, &kind))
-        return is_left;
+    if (of->looks_twice && is_special(of, own, name_count, parent == walk->in.root, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + (parent < 0 ? 2 : 1) * of->node_cost;
     if (cost > of->bytes_left) return is_left;
 
     of->bytes_left -= cost;
     if (parent < 0) parent = put_member(walk, walk->in.root, object, recast_node_keyed, start, own, own);
-    const int32_t number = put_member(walk, parent, member, recast_node_string, own, text, value.text_end);
-    if (kind != recast_node_string) walk->in.nodes[number].kind = (uint8_t)kind;
+    put_member(walk, parent, member, recast_node_string, own, text, value.text_end);
     if (of->notes_keys && parent != walk->in.root) walk->in.nodes[parent].is_typed = true;
     if (is_opened) learn(of, pair, (size_t)(name - pair), parent);
     walk->to = value.text_end;

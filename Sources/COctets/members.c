@@ -126,49 +126,28 @@ INLINED void put_last(struct members *in, int32_t parent, struct member member, 
     enter_last(in, parent, member, number, segment->name, segment->count);
 }
 
-/* Makes an array of a node that is a member or element of no other, and returns it. */
-__attribute__((noinline)) static int32_t put_into_array(struct members *in, int32_t number) {
-    struct recast_node *const node = in->nodes + number, *const array = in->nodes + in->number;
-    *array = (struct recast_node){.first = number, .last = number, .count = 1, .kind = recast_node_array};
-    node->parent = in->number;
-    node->previous = node->next = -1;
-    node->name_start = node->name_count = 0;
-    return in->number++;
-}
-
 /* Moves one member to where its whole name says; false, with nothing changed, where that can't be told at once. */
 INLINED bool move_member(struct members *in, int32_t number) {
     struct recast_pairs *const of = in->of;
     const uint8_t *const name = in->pool + in->nodes[number].name_start;
-    size_t count = (size_t)in->nodes[number].name_count;
-    /* A push at the end makes an array of what is none. */
-    const bool is_push = count > 2 && name[count - 2] == '[' && of->reads_indices && name[count - 1] == ']';
-    bool is_wrapped = false;
-    if (is_push) {
-        is_wrapped = in->nodes[number].kind >= recast_node_string;
-        if (!is_wrapped && (in->nodes[number].kind != recast_node_array || in->nodes[number].is_spliced)) return false;
-        count -= 2;
-    }
+    const size_t count = (size_t)in->nodes[number].name_count;
     struct segment segments[recast_pairs_depth];
-    size_t depth = 0, last = 0, added = is_wrapped;
+    size_t depth = 0, last = 0;
     int32_t parent = in->root;
     struct member member;
     if (is_neighbour(of, name, count, segments)) {
         parent = of->prefix_node;
-        if (is_push && of->prefix_keys >= of->most_keys) return false;
         if (segments->index == is_number || (member = look(in, parent, segments)).node != no_member) return false;
     } else {
         last = split(of, name, count, segments);
-        if (last == 0 || last + is_push > of->most_keys + 1) return false;
+        if (last == 0 || last > of->most_keys + 1) return false;
         last--;
         while ((member = look(in, parent, segments + depth)).node >= 0 && depth < last) {
             parent = member.node;
             depth++;
         }
         if (member.node != no_member) return false;
-        added += last - depth;
-    }
-    if (added) {
+        const size_t added = last - depth;
         if (added * of->node_cost > of->bytes_left) return false;
         if ((size_t)in->number + added > of->nodes_room) {
             of->lacks_room = true;
@@ -185,11 +164,8 @@ INLINED bool move_member(struct members *in, int32_t number) {
         parent = in->number++;
         member = (struct member){no_member, -1};
     }
-    put_last(in, parent, member, is_wrapped ? put_into_array(in, number) : number, segments + last);
-    if (last > 0) {
-        learn(of, name, (size_t)(segments[last].name - name), parent);
-        of->prefix_keys = last;
-    }
+    put_last(in, parent, member, number, segments + last);
+    if (last > 0) learn(of, name, (size_t)(segments[last].name - name), parent);
     return true;
 }
 

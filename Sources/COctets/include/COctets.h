@@ -220,8 +220,8 @@ struct recast_pairs {
     bool leaves_dots, leaves_spaces, leaves_empty;
     /* Whether names and texts are left alone that are not of ASCII; other ones have to be of UTF-8. */
     bool leaves_beyond;
-    /* Whether texts that are true, false or a number are such nodes; those that only may be are left alone. */
-    bool reads_scalars;
+    /* Whether texts are left alone that may be true, false or a number. */
+    bool leaves_scalars;
     /* Whether the name `_charset_` is left alone. */
     bool leaves_hint;
     /* Of recast_pairs_prepare: whether a pair that has been decoded may be left alone all the same. */
@@ -231,8 +231,7 @@ struct recast_pairs {
     /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, none of which
        is __proto__. */
     bool keeps_names;
-    /* Of members with whole names: whether a name that comes again adds to what it has, as one that ends with a push does; whether a number in brackets is an index, and how many keys a name may have behind its root. */
-    bool collects;
+    /* Of members with whole names: whether a number in brackets is an index, and how many keys a name may have behind its root. */
     bool reads_indices;
     size_t most_keys;
     /* Whether a name ends at its first `]=`, and at its first `=` only where there is none: a text with a bracket is left alone behind a
@@ -252,8 +251,6 @@ struct recast_pairs {
     uint8_t prefix[64];
     size_t prefix_count;
     int32_t prefix_node;
-    /* Of whole names that begin so: how many keys they have behind their root. */
-    size_t prefix_keys;
     /* What is known of the names of the root's members, and of how many; 0 of both at the start. */
     int32_t root_count;
     uint64_t root_bits;
@@ -277,7 +274,7 @@ void recast_pairs_prepare(struct recast_pairs *pairs);
 
 /* Puts pairs of a name, '=' and a text, up to '&', into the tree as members of the root, of the object whose prefix is known, or of an
    object in the root, which it makes where there is none. Escapes in names are those of their brackets, or all of a key of the root.
-   Stops before any other pair, one whose member is there, but for whole names of few values, one with a long text, an object's member that is the first one for the
+   Stops before any other pair, one whose member is there, one with a long text, an object's member that is the first one for the
    index, where there is no room for two nodes, and at the slice's end: nothing is said about what is there. */
 void recast_pairs_take(struct recast_pairs *pairs);
 

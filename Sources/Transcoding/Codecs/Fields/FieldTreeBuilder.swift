@@ -159,29 +159,24 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         _ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool
     ) throws(ConversionError) {
         // The usual cases: a name without structure that no other field has, and one with a pair of brackets.
-        if let kind = kindOfText(value), value.count <= limits.field {
+        if isString(value), value.count <= limits.field {
             if library == .qs {
-                if isPlain ? isKey(name) : FieldName.isQSPath(name), tree.append(value, kind, to: pairs, named: name) {
+                if isPlain ? isKey(name) : FieldName.isQSPath(name), tree.append(value, to: pairs, named: name) {
                     if Self.isNumbered(name) { pairLoop.hasNumberNames = true }
                     return
                 }
             } else if isPlain {
-                if plainNamesAreKeys || isKey(name), tree.append(value, kind, to: tree.root, named: name) { return }
+                if plainNamesAreKeys || isKey(name), tree.append(value, to: tree.root, named: name) { return }
             } else if plainNamesAreKeys {
-                if appendNeighbour(name, value, kind) || limits.keyDepth > 0 && appendMember(name, value, kind) {
-                    return
-                }
+                if appendNeighbour(name, value) || limits.keyDepth > 0 && appendMember(name, value) { return }
             }
         }
         try generalField(name, value)
     }
 
-    /// Whether a value is a string or a number; nil where it may be something else.
+    /// Whether a value stays a string for sure.
     @inline(__always)
-    private func kindOfText(_ value: Span<UInt8>) -> Tree.Kind? {
-        guard options.types == .safe, value.mayBeScalar else { return .string }
-        return value.isSafeNumber ? .number : nil
-    }
+    private func isString(_ value: Span<UInt8>) -> Bool { options.types == .strings || !value.mayBeScalar }
 
     /// Whether the library takes a name without brackets for one key, as it stands.
     private func isKey(_ name: Span<UInt8>) -> Bool {
@@ -203,7 +198,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         let last = steps.count - 1
         let isPHP = library == .php
         // What comes of it is at most the bytes of all, a number, and a node for each step.
-        guard let kind = kindOfText(value), value.count <= limits.field, tree.root != Tree.none,
+        guard isString(value), value.count <= limits.field, tree.root != Tree.none,
             tree.cost + steps[last].end + value.count + 20 + steps.count * Tree.nodeCost <= tree.limit,
             !isPHP || arePHPKeys(name, steps, from: level)
         else { return false }
@@ -223,10 +218,9 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
             if parent == Tree.none { return false }
             path.append(parent)
         }
-        if isPHP { return tree.appendPHP(value, kind, to: parent, named: name.extracting(steps[last].range)) }
-        if steps[last].isEmpty { return tree.append(value, kind, to: parent) }
-        return tree.kind(parent) == .keyed
-            && tree.append(value, kind, to: parent, named: name.extracting(steps[last].range))
+        if isPHP { return tree.appendPHP(value, to: parent, named: name.extracting(steps[last].range)) }
+        if steps[last].isEmpty { return tree.append(value, to: parent) }
+        return tree.kind(parent) == .keyed && tree.append(value, to: parent, named: name.extracting(steps[last].range))
     }
 
     /// See `WholeFieldSink`.
@@ -254,20 +248,20 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
 
     /// Takes a field whose name differs from that of the field placed last in nothing but its last segment. Returns false, with
     /// nothing changed, where that isn't so, or not all that is to be done.
-    private mutating func appendNeighbour(_ name: Span<UInt8>, _ value: Span<UInt8>, _ kind: Tree.Kind) -> Bool {
+    private mutating func appendNeighbour(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
         let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
         let prefix = lastPrefix, end = name.count - 1
         guard lastParent != Tree.none, end > prefix, name[end] == close, name[prefix] == open,
             self.name.begins(with: name.extracting(0..<prefix))
         else { return false }
         let segment = name.extracting((prefix + 1)..<end)
-        if segment.isEmpty { return tree.append(value, kind, to: lastParent) }
+        if segment.isEmpty { return tree.append(value, to: lastParent) }
         return Scan.firstIndex(ofAny: open, close, open, close, in: segment, from: 0) == segment.count
-            && tree.kind(lastParent) == .keyed && tree.append(value, kind, to: lastParent, named: segment)
+            && tree.kind(lastParent) == .keyed && tree.append(value, to: lastParent, named: segment)
     }
 
     /// Takes a field `a[b]`. Returns false, with nothing changed, where that isn't its name, or not all that is to be done.
-    private mutating func appendMember(_ name: Span<UInt8>, _ value: Span<UInt8>, _ kind: Tree.Kind) -> Bool {
+    private mutating func appendMember(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
         let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
         let middle = Scan.firstIndex(ofAny: open, close, open, close, in: name, from: 0)
         let end = name.count - 1
@@ -275,8 +269,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
             Scan.firstIndex(ofAny: open, close, open, close, in: name, from: middle + 1) == end
         else { return false }
         let object = tree.keyedObject(name.extracting(0..<middle))
-        return object != Tree.none
-            && tree.append(value, kind, to: object, named: name.extracting((middle + 1)..<end))
+        return object != Tree.none && tree.append(value, to: object, named: name.extracting((middle + 1)..<end))
     }
 
     @inline(never)
@@ -440,16 +433,14 @@ extension Tree {
         return member != Tree.none && kind(member) == .keyed ? member : Tree.none
     }
 
-    /// Puts a string or a number last into an object under a name that no member has. Returns false, with nothing changed, where that
+    /// Puts a string last into an object under a name that no member has. Returns false, with nothing changed, where that
     /// can't be told at once, or where there is no such object: `put` is the general way.
-    internal mutating func append(
-        _ value: Span<UInt8>, _ kind: Kind, to object: Node, named name: Span<UInt8>
-    ) -> Bool {
+    internal mutating func append(_ value: Span<UInt8>, to object: Node, named name: Span<UInt8>) -> Bool {
         let length = name.count &+ value.count
         guard object != Tree.none, cost &+ length &+ Tree.nodeCost <= limit else { return false }
         let (member, hash) = look(for: name, in: object)
         guard member == Tree.none else { return false }
-        var record = Record(kind: kind)
+        var record = Record(kind: .string)
         // The limit keeps both below what 32 bits hold.
         record.nameStart = Int32(truncatingIfNeeded: bytes.count)
         record.nameCount = Int32(truncatingIfNeeded: name.count)
@@ -499,11 +490,11 @@ extension Tree {
         return Node(records.count - 1)
     }
 
-    /// Puts a string or a number last into an array that field names have made. Returns false, with nothing changed, where it is none, or
+    /// Puts a string last into an array that field names have made. Returns false, with nothing changed, where it is none, or
     /// the limit is reached.
-    internal mutating func append(_ value: Span<UInt8>, _ kind: Kind, to array: Node) -> Bool {
-        guard self.kind(array) == .array, cost &+ value.count &+ Tree.nodeCost <= limit else { return false }
-        var record = Record(kind: kind)
+    internal mutating func append(_ value: Span<UInt8>, to array: Node) -> Bool {
+        guard kind(array) == .array, cost &+ value.count &+ Tree.nodeCost <= limit else { return false }
+        var record = Record(kind: .string)
         // The limit keeps both below what 32 bits hold.
         record.valueStart = Int32(truncatingIfNeeded: bytes.count)
         record.valueCount = Int32(truncatingIfNeeded: value.count)

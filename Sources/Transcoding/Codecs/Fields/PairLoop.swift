@@ -37,11 +37,10 @@ internal struct PairLoop {
         unsafe loop.leaves_dots = library == .php || (library == nil || library == .qs) && options.nesting == .dots
         unsafe loop.leaves_spaces = library == .php
         unsafe loop.leaves_empty = library != nil
-        unsafe loop.reads_scalars = options.types == .safe
+        unsafe loop.leaves_scalars = options.types == .safe
         unsafe loop.leaves_hint = options.charsetHint == .use
         unsafe loop.notes_keys = library == .php
         unsafe loop.keeps_names = library == .qs
-        unsafe loop.collects = options.duplicates == .array || options.duplicates == .keep
         unsafe loop.reads_indices = options.readsQSIndices
         unsafe loop.most_keys = max(0, limits.keyDepth(for: options.dialect))
         // A decoder of forms reads them so whatever becomes of the names.

@@ -84,32 +84,36 @@ extension Tree {
         return table
     }
 
-    /// Puts a string or a number under a key that nothing stands under, or without one under the next number. Returns false, with
-    /// nothing changed, where something does, or where that is no table: `putPHP` is the general way.
-    internal mutating func appendPHP(
-        _ value: Span<UInt8>, _ kind: Kind, to table: Node, named key: Span<UInt8>
-    ) -> Bool {
-        guard self.kind(table) == .keyed else { return false }
+    /// Puts a string under a key that nothing stands under, or without one under the next number. Returns false, with nothing
+    /// changed, where something does, or where that is no table: `putPHP` is the general way.
+    internal mutating func appendPHP(_ value: Span<UInt8>, to table: Node, named key: Span<UInt8>) -> Bool {
+        guard kind(table) == .keyed else { return false }
         guard key.isEmpty else {
-            guard append(value, kind, to: table, named: key) else { return false }
+            guard append(value, to: table, named: key) else { return false }
             notePHPKey(key, in: table)
             return true
         }
-        let number = nextPHPNumber(table)
-        let name = PHPNumberName(number)
-        guard append(value, kind, to: table, named: name.text) else { return false }
+        let (number, key) = nextPHPKey(table)
+        guard append(value, to: table, named: key.span) else { return false }
         setNextPHPNumber(after: number, in: table)
         return true
     }
 
     /// Puts `node` under the next number. Returns false when that is taken: the largest one has been used.
     private mutating func pushPHP(_ node: Node, to parent: Node) throws(ConversionError) -> Bool {
-        let number = nextPHPNumber(parent)
-        let name = PHPNumberName(number)
-        guard child(of: parent, named: name.text) == Tree.none else { return false }
-        try append(node, to: parent, named: name.text)
+        let (number, key) = nextPHPKey(parent)
+        guard child(of: parent, named: key.span) == Tree.none else { return false }
+        try append(node, to: parent, named: key.span)
         setNextPHPNumber(after: number, in: parent)
         return true
+    }
+
+    /// The number that a push takes, and its text.
+    private func nextPHPKey(_ table: Node) -> (number: Int, text: ByteStore) {
+        let number = nextPHPNumber(table)
+        var text = ByteStore()
+        text.append(decimal: number)
+        return (number, text)
     }
 
     /// Takes note of a key that was written.
@@ -161,27 +165,6 @@ extension Tree {
             child = records[Int(child)].next
         }
         return index > 0
-    }
-}
-
-/// The text of a number that a push takes.
-private struct PHPNumberName {
-    private var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "-"))
-    private var start = 20
-
-    init(_ number: Int) {
-        var rest = number.magnitude
-        repeat {
-            start -= 1
-            digits[start] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        } while rest > 0
-        if number < 0 { start -= 1 }
-    }
-
-    var text: Span<UInt8> {
-        @_lifetime(borrow self)
-        get { digits.span.extracting(start...) }
     }
 }
 

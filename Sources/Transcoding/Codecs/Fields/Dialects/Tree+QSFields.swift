@@ -137,7 +137,7 @@ extension Tree {
         var leaf = value
         for depth in (min(first, name.segmentCount)..<name.segmentCount).reversed() {
             if name.kind(depth) == .push {
-                if isOverflowQS(leaf) || isQSArray(leaf) { continue }
+                if isOverflowQS(leaf) { continue }
                 let array = try makeNode(.array)
                 concatQS(leaf, to: array)
                 try limitQS(array)
