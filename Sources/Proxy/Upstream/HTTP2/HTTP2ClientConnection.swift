@@ -55,6 +55,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     /// How often the server was asked for a sign of life since it has said anything in a stream, and when last.
     private var questions = 0
     private var askedAt: UInt64 = 0
+    /// What had been written while it couldn't be asked, when that was looked at last, and what its system had taken of it.
+    private var writtenBefore: UInt64 = 0
+    private var takenBefore: UInt64 = 0
     /// Whether any request has had content.
     private var hasSentContent = false
     /// What the server said first, where that is no HTTP/2.
@@ -277,7 +280,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
             if questions >= Self.mostQuestions, passed < Self.timeBetweenQuestions {
                 // Meanwhile the server's system is asked, of which its program hears nothing.
                 stream.probe(after: time)
-                return timer.set(after: Self.timeBetweenQuestions - passed)
+                // It isn't while bytes wait for its word that they have come: then these tell.
+                if isStuck() { return fail() }
+                return timer.set(after: min(time, Self.timeBetweenQuestions - passed))
             }
             questions += 1
             askedAt = pool.loop.now
@@ -287,6 +292,13 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
             schedule()
         case .ping: fail()
         }
+    }
+
+    /// Whether the server's system has taken nothing, since this was asked last, of what had been written by then.
+    private func isStuck() -> Bool {
+        let (written, taken) = (stream.bytesWritten, stream.bytesTaken)
+        defer { (writtenBefore, takenBefore) = (written, taken) }
+        return taken == takenBefore && taken < writtenBefore
     }
 
     /// Lets no request begin any more, and closes when those that have begun are over.
