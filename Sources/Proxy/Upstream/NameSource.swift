@@ -15,6 +15,8 @@ final class NameSource {
     /// The nanosecond of the last good answer, and for how many seconds it holds.
     private(set) var answeredAt: UInt64 = 0
     private(set) var ttl = 0
+    /// The nanosecond of the last one that spoke of both families, or beside which nothing was kept.
+    private var wholeAt: UInt64 = 0
     /// Why the last look-up failed; nil after a good one and before the first.
     private(set) var fault: ResolveError?
     private var failures: UInt64 = 0
@@ -72,10 +74,11 @@ final class NameSource {
         ttl = seconds
         // Of a family about which nobody said anything the last good answer is kept, as it is when nobody says anything at all.
         let now = pool.loop.now
+        answeredAt = now
         let kept =
-            isPartial && now - answeredAt <= Self.keepTime
+            isPartial && now - wholeAt <= Self.keepTime
             ? addresses.filter { known in !answer.contains { $0.isIPv6 == known.isIPv6 } } : []
-        if kept.isEmpty { answeredAt = now }
+        if kept.isEmpty { wholeAt = now }
         let found = answer + kept
         // What is known stays in front, so that a server that shuffles a long list doesn't make us change all the time.
         let known = addresses.filter(found.contains)
