@@ -314,10 +314,14 @@ extension ReadingContext {
 
     /// Whether a value says `off`, as it stands or by what `${env:…}` and `${file:…}` put in, or stands as the boolean that says the same.
     func saysOff(_ node: SettingsNode, _ what: String) -> Bool {
-        if node.saysOff { return true }
+        node.saysOff || says("off", node, what)
+    }
+
+    /// Whether a value is that word, as it stands or by what `${env:…}` and `${file:…}` put in.
+    func says(_ word: String, _ node: SettingsNode, _ what: String) -> Bool {
+        guard case .scalar(let source, _) = node.content else { return false }
         // Whoever writes no reference is asked nothing else: what is wrong with the value is the reader's to say.
-        guard case .scalar(let source, _) = node.content, source.contains("${") else { return false }
-        return text(node, what) == "off"
+        return source == word || source.contains("${") && text(node, what) == word
     }
 
     /// A text that names something. A bare `true`, `no` or the like is refused: it is meant as a switch, and as a name it would be

@@ -402,7 +402,7 @@ struct VerifyReader {
             section.record("topics", "any", .standard)
             return nil
         }
-        if case .scalar("any", _) = node.content {
+        if context.says("any", node, "\"topics\"") {
             section.record("topics", "any", .line(node.position.line))
             return nil
         }
