@@ -163,7 +163,7 @@ class UpstreamPingTests(HTTP2ServerTestCase):
         server = self.server()
         server.hold(self)
         self.proxy(server, routes="  - { name: all, match: '/*', upstream: app, timeouts: { first_byte: 3s } }\n",
-                   settings="http2: { ping: 200ms }\n")
+                   settings="http2: { ping: 500ms }\n")
         self.assertEqual(self.send().status, 504)
         self.assertEqual(self.asked(server), 2)
 
@@ -179,7 +179,7 @@ class UpstreamPingTests(HTTP2ServerTestCase):
             exchange.content(b"", end=True)
 
         server.script = script
-        self.proxy(server, settings="http2: { ping: 200ms }\n")
+        self.proxy(server, settings="http2: { ping: 500ms }\n")
         client = self.begin()
         for count in (2, 4, 6):
             wait_until(f"{count} questions", lambda: self.asked(server) >= count)  # noqa: B023
