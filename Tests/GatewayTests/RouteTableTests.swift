@@ -209,6 +209,20 @@ import Testing
             let names = table.fieldsThatChoose(found.route, for: request)
             #expect(names == wanted, "\(path) \(fields)")
         }
+        // As many as are hashed: none that comes behind, and none whose answers no cache keeps.
+        let many = RouteTable(
+            try [Self.route(0, "/a")]
+                + (1...9).map { try Self.route($0, "/*", headers: [HeaderCondition(name: "x-t", values: ["\($0)"])]) }
+                + (10...19).map {
+                    try Self.route(
+                        $0, "/b", methods: ["POST"], headers: [HeaderCondition(name: "x-e", values: ["\($0)"])])
+                } + [Self.route(20, "/b"), Self.route(21, "/*")])
+        for (path, index, wanted) in [("/a", 0, []), ("/b", 20, ["x-t"]), ("/c", 21, ["x-t"])]
+            as [(String, Int, [String])]
+        {
+            let names = many.fieldsThatChoose(many.routes[index], for: try requestHead("GET", path, fields: []))
+            #expect(names == wanted, "\(path)")
+        }
         let plain = RouteTable([try Self.route(0, "/a", methods: ["POST"], headers: [v]), try Self.route(1, "/*")])
         let request = try requestHead("GET", "/a", fields: [])
         let none = plain.fieldsThatChoose(plain.routes[1], for: request)

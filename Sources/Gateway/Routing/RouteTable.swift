@@ -93,6 +93,8 @@ public final class RouteTable: Sendable {
         var keyed: [Keyed] = []
         /// Names of header fields.
         var fields: [String] = []
+        /// Of each of them the lowest index of a route that is told by it, and whose answers are cached.
+        var firstChosen: [Int] = []
         /// Indices of routes.
         var candidates: [Int] = []
         /// The bytes of all literals.
@@ -135,7 +137,12 @@ public final class RouteTable: Sendable {
                 }
                 var hashes: Set<UInt64> = []
                 if let condition = match.hosts.isEmpty ? match.headers.first : nil {
-                    if !fields[one.fields.lowerBound...].contains(condition.name) { fields.append(condition.name) }
+                    let place = fields[one.fields.lowerBound...].firstIndex(of: condition.name) ?? fields.count
+                    if place == fields.count {
+                        fields.append(condition.name)
+                        firstChosen.append(.max)
+                    }
+                    if match.choosesByFields { firstChosen[place] = min(firstChosen[place], index) }
                     for value in condition.values {
                         hashes.insert(RouteTable.hash(condition.name.utf8Span.span, value.utf8Span.span))
                     }
@@ -171,6 +178,7 @@ public final class RouteTable: Sendable {
     private let told: [Told]
     private let keyed: [Keyed]
     private let fields: [String]
+    private let firstChosen: [Int]
     private let candidates: [Int]
     private let units: [UInt16]
 
@@ -208,6 +216,7 @@ public final class RouteTable: Sendable {
         for node in tree.nodes { lists.add(node, of: groups) }
         (nodes, literals, stars) = (lists.nodes, lists.literals, lists.stars)
         (told, keyed, fields) = (lists.told, lists.keyed, lists.fields)
+        firstChosen = lists.firstChosen
         (candidates, units) = (lists.candidates, lists.units)
     }
 
@@ -414,7 +423,9 @@ public final class RouteTable: Sendable {
     /// As above, of those that are told apart by hosts and header fields.
     @inline(never)
     private func considerTold(_ told: Told, _ head: borrowing MessageHead, _ search: inout Search) {
-        if search.only == Search.noted { search.refused += told.fields.map { -1 - $0 } }
+        if search.only == Search.noted {
+            for place in told.fields where firstChosen[place] < search.best { search.refused.append(-1 - place) }
+        }
         // The route that is asked for needs to meet no condition.
         guard search.only < 0 || search.only == Search.noted else {
             for place in told.keyed { considerCandidates(keyed[place].routes, head, &search) }
