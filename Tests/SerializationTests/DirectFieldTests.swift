@@ -408,6 +408,36 @@ struct DirectFieldTests {
         }
     }
 
+    @Test("heads of names alone have the limits of heads: in a first body, in a held document, and past the events")
+    func limitsOfHeads() {
+        let name = String(repeating: "n", count: 100), more = "text that goes on for more than a slice of a few bytes"
+        let bodies: [(BodyEncoding, String, name: String, change: (inout ConversionPlan) -> Void)] = [
+            (.form, "\(name)=\(more)&b=\(more)", name, { _ in }),
+            (.json, "{\"\(name)\":\"\(more)\",\"b\":\"\(more)\"}", name, { _ in }),
+            (.json, "{\"\(name)\":\"\(more)\",\"b\":\"\(more)\"}", name, { $0.fieldEncoding.order = .sorted }),
+            (.json, "{\"a\":{\"\(name)\":\"\(more)\"},\"b\":1}", "a[\(name)]", { $0.fieldEncoding.order = .sorted }),
+            (.xml, "<a><\(name)>\(more)</\(name)><b>\(more)</b></a>", "a[\(name)]", { _ in }),
+        ]
+        for (number, (input, body, name, change)) in bodies.enumerated() {
+            let line = "Content-Disposition: form-data; name=\"\(name)\"".utf8.count
+            let limits: [(String, (inout Limits, Int) -> Void)] = [
+                ("limit_part_header_line", { $0.partHeaderLine = line + $1 }),
+                ("limit_part_header_bytes", { $0.partHeaderBytes = line + $1 }),
+                ("limit_part_headers", { $0.partHeaders = 1 + $1 }),
+            ]
+            for (code, limit) in limits {
+                for room in [-1, 0, 1] {
+                    let plan = plan(input, .multipart) {
+                        change(&$0)
+                        limit(&$0.limits, room)
+                    }
+                    let run = ConversionRun.run(plan, .whole(Array(body.utf8)))
+                    #expect(run.failure?.code == (room < 0 ? code : nil), "\(number), \(room)")
+                }
+            }
+        }
+    }
+
     @Test("a text of any length around a block and around the longest one")
     func textLengths() {
         let words = Array("plain words & signs ".utf8)

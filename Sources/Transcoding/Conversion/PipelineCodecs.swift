@@ -371,7 +371,7 @@ extension Multipart.Encoder: PartEncoder, DirectEncoder {
         var options = plan.fieldEncoding
         options.files = .stream
         self.init(boundary: .random(), options: options)
-        limits = plan.limits
+        hold(to: plan.limits)
         given = GivenNames(
             plan.files.compactMap(\.name?.pattern), options.nesting, refusal: MapConflict.occupied.ofFiles)
     }

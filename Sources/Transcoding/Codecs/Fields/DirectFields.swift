@@ -103,7 +103,7 @@ extension Multipart.Encoder: DirectFieldEncoder {
     static func takesDirectly(_ name: Span<UInt8>) -> Bool { isPlain(name) && WrittenNames.isPlain(name) }
 
     func directFields(_ options: FieldEncodingOptions) -> DirectFields? {
-        guard !normalizesLineEnds, given.isEmpty else { return nil }
+        guard !normalizesLineEnds, given.isEmpty, takesAllPlainNames else { return nil }
         return DirectFields(
             options, brackets: .init(open: .init("["), close: .init("]"), endOfName: .init("]\"\r\n\r\n")),
             endOfRootName: .init("\"\r\n\r\n"), endOfText: .init("\r\n"), table: FieldText.percentTable)

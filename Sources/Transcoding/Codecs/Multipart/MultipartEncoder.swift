@@ -37,9 +37,11 @@ extension Multipart {
         private let options: FieldEncodingOptions
         private let quoting: NameQuoting
         /// Those of a conversion, of which heads are held to what a reader of ours takes; nil: any length is written.
-        internal var limits: Limits? { didSet { noteShortNames() } }
+        private var limits: Limits?
         /// The bytes of a name up to which no head of a name alone is beyond any limit.
         private var shortName = Int.max
+        /// Whether no head is beyond any limit of heads that has nothing but a name, as it is written, of up to `limits.key` bytes.
+        internal private(set) var takesAllPlainNames = true
         /// What stands in front of each name: the delimiter line and the start of Content-Disposition.
         internal private(set) var opening = ByteStore()
         private var boundaries = BoundarySource()
@@ -214,11 +216,20 @@ extension Multipart.Encoder {
         return true
     }
 
+    /// Holds heads to `limits`. An observer of the property wouldn't hear of it in an initializer.
+    internal mutating func hold(to limits: Limits) {
+        self.limits = limits
+        noteShortNames()
+    }
+
     private mutating func noteShortNames() {
-        guard let limits else { return shortName = .max }
+        guard let limits else { return (shortName, takesAllPlainNames) = (.max, true) }
         let line = min(limits.partHeaderLine, limits.partHeaderBytes)
         let most = min(limits.key / 2, (line - (opening.count + 80)) / 6)
         shortName = limits.partHeaders < 2 ? -1 : most
+        // The delimiter's line, of two dashes, the boundary and a line end, isn't the head's; a quotation mark stands behind the name.
+        let start = opening.count - (boundary.bytes.count + 4)
+        takesAllPlainNames = limits.partHeaders > 0 && limits.key <= line - start - 1
     }
 
     /// Writes the delimiter and the headers of a part that isn't changed, as long as they came where the output's length is known already.
