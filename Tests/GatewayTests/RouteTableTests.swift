@@ -333,6 +333,7 @@ import Testing
             guard case .found(let found) = table.find(request) else { continue }
             let names = table.fieldsThatChoose(found.route, for: request)
             #expect(Set(names).count == names.count)
+            #expect(found.mayBeByFields || names.isEmpty)
             for _ in 0..<8 {
                 let others = own.filter { names.contains($0.0) } + fields().filter { !names.contains($0.0) }
                 let other = try requestHead("GET", path, host: host, fields: others)

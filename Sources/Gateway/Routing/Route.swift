@@ -70,6 +70,8 @@ public final class Route: Sendable {
     /// those of a converted one's body besides.
     private let sourceFields: [String]
     private let sourceFieldsOfConverted: [String]
+    /// Whether a response may depend on fields of the request, but for those by which the route was found: all that most are asked.
+    package let answersByFields: Bool
     /// How many bytes a conversion of a request may make of each that comes: `limits.ratio`.
     let growthLimit: Int
 
@@ -131,6 +133,7 @@ public final class Route: Sendable {
             (headers?.response?.sourceFields ?? []) + (rewrite?.sourceFields ?? []) + (authorization?.fieldNames ?? []))
         self.sourceFields = sourceFields.sorted()
         sourceFieldsOfConverted = sourceFields.union(responseRules?.sourceFields ?? []).sorted()
+        answersByFields = !sourceFieldsOfConverted.isEmpty || headers?.request?.sources.isEmpty == false
         signatureEditor = signing.map { signing in
             HeaderEditor(HeaderEdits(remove: signing.signer.readNames.map { .init(name: $0.lowercased()) }))
         }

@@ -12,6 +12,8 @@ public final class RouteTable: Sendable {
         public let route: Route
         /// One range of the path for each of `route.match.path.variables`.
         public let captures: PathCaptures
+        /// Whether `fieldsThatChoose` may have something to say: a field was asked for on the way to the route.
+        package let mayBeByFields: Bool
     }
 
     public enum Lookup: Sendable {
@@ -302,7 +304,8 @@ public final class RouteTable: Sendable {
     @inline(__always)
     private func found(_ route: Route, _ search: inout Search, in path: Span<UInt8>) -> Found {
         if skipsSlashes, route.rewritesToRest { search.captures.dropSlashes(of: path) }
-        return Found(route: route, captures: search.captures)
+        let isByFields = search.isByFields || search.hasOtherType || route.match.choosesByFields
+        return Found(route: route, captures: search.captures, mayBeByFields: isByFields)
     }
 
     private static func emptySegment(in path: Span<UInt8>) -> Int? {
@@ -329,6 +332,8 @@ public final class RouteTable: Sendable {
         var hasOtherMethod = false
         /// A route's conditions hold but for its type.
         var hasOtherType = false
+        /// A route was passed over for a header field, or may have been.
+        var isByFields = false
         /// Whether this is the second run, which gathers the routes that refused the request.
         var collects = false
         var refused: [Int] = []
@@ -441,6 +446,7 @@ public final class RouteTable: Sendable {
                 }
             }
         }
+        if !told.fields.isEmpty { search.isByFields = true }
         for index in told.fields {
             let field = fields[index]
             let name = field.utf8Span.span
@@ -479,7 +485,11 @@ public final class RouteTable: Sendable {
                     continue
                 }
             } else if route.hasConditions {
-                guard route.takesHost(of: head), route.takesHeaders(of: head) else { continue }
+                guard route.takesHost(of: head) else { continue }
+                guard route.takesHeaders(of: head) else {
+                    search.isByFields = true
+                    continue
+                }
                 guard route.takesMethod(of: head) else {
                     search.hasOtherMethod = true
                     if search.collects, !search.hasOtherType { search.refused.append(index) }

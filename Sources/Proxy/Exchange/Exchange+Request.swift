@@ -138,6 +138,7 @@ extension Exchange {
         case .found(let found):
             route = found.route
             captures = found.captures
+            mayBeByFields = found.mayBeByFields
             times = snapshot.times(of: found.route)
             return .route(found.route)
         case .noRoute where request.path.isEqual(to: "*"): return .options(try methodsOfHost(snapshot.routes))
@@ -162,6 +163,7 @@ extension Exchange {
         guard let found = snapshot.routes.find(at: index, for: request) else { throw .processing(.otherPath) }
         route = found.route
         captures = found.captures
+        mayBeByFields = found.mayBeByFields
         times = snapshot.times(of: found.route)
         return found.route
     }

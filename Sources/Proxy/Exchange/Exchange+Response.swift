@@ -91,7 +91,9 @@ extension Exchange {
         // Those whose addresses are undone: none, but on routes that ask for it.
         let addressed: KnownFieldSet =
             route?.returnsAddresses == true ? OuterAddresses.fields(of: head) : []
-        let sourceFields = sourceFields(of: head, isConverted: changes.contains(.otherBytes))
+        let sourceFields =
+            mayBeByFields || route?.answersByFields == true
+            ? sourceFields(of: head, isConverted: changes.contains(.otherBytes)) : []
         let addsVary = changes.addsVary(to: head, sourceFields)
         var replaced = addressed
         if addsVary { replaced.formUnion([.vary]) }
@@ -134,6 +136,7 @@ extension Exchange {
     private func sourceFields(of head: borrowing MessageHead, isConverted: Bool) -> [String] {
         guard let route, let snapshot else { return [] }
         let sources = route.sourceFields(of: head, isConverted: isConverted)
+        guard mayBeByFields else { return sources }
         let chosen = snapshot.routes.fieldsThatChoose(route, for: request)
         return chosen.isEmpty ? sources : sources + chosen.filter { !sources.contains($0) }
     }

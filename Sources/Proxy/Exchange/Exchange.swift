@@ -40,6 +40,8 @@ final class Exchange {
     var snapshot: ConfigurationSnapshot?
     var route: Route?
     @safe @exclusivity(unchecked) var captures = PathCaptures()
+    /// Whether a field of the request may have decided on the route.
+    @safe @exclusivity(unchecked) var mayBeByFields = false
     @safe @exclusivity(unchecked) var times = RouteTimes()
     /// The conversion of the content, where it has one.
     @safe @exclusivity(unchecked) var requestTranscoder = RequestTranscoder()
@@ -196,6 +198,7 @@ final class Exchange {
         if endpoint != nil { endpoint = nil }
         if !loggedResponse.isEmpty { loggedResponse = [] }
         captures = PathCaptures()
+        mayBeByFields = false
         downstream = nil
     }
 
