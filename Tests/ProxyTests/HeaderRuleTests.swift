@@ -97,7 +97,7 @@ import Transcoding
         }
     }
 
-    @Test("Vary names what decides who answers, what is asked for, and who may have it")
+    @Test("F31 Vary names what decides who answers, what is asked for, and who may have it")
     func varyByRequest() throws {
         func route(
             _ index: Int, _ path: String, _ headers: [HeaderCondition] = [], rewrite: Rewrite? = nil,
