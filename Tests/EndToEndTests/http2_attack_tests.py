@@ -535,6 +535,7 @@ class BrokenFrameTests(AttackTestCase):
     def test_content_beyond_the_connection_s_window(self):
         def script(exchange):
             self.let.wait(DEADLINE)
+            exchange.close()  # what wasn't read would be the next test's
 
         self.upstream.script = script
         client = self.http2()
