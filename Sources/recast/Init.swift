@@ -66,20 +66,11 @@ struct Init: ParsableCommand {
             throw unwritable(path, errno)
         }
         defer { close(file) }
-        var written = 0
-        while written < text.count {
-            // SAFETY: write reads the array's bytes from `written` on only.
-            let count = unsafe text.withUnsafeBytes {
-                unsafe Glibc.write(file, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
-            }
-            if count >= 0 {
-                written += count
-            } else if errno != EINTR {
-                let number = errno
-                // SAFETY: as above. Half a file would be one that is there.
-                _ = unsafe unlink(path)
-                throw unwritable(path, number)
-            }
+        let number = StandardStreams.write(text.span, to: file)
+        guard number == 0 else {
+            // SAFETY: as above. Half a file would be one that is there.
+            _ = unsafe unlink(path)
+            throw unwritable(path, number)
         }
     }
 

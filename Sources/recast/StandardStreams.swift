@@ -19,19 +19,28 @@ enum StandardStreams {
 
     /// Writes all of `bytes` to standard output.
     static func write(_ bytes: Span<UInt8>) throws(CommandFault) {
+        guard write(bytes, to: STDOUT_FILENO) == 0 else {
+            throw CommandFault(CommandFault.unavailable, "recast: standard output can't be written")
+        }
+    }
+
+    /// Writes all of `bytes` to a descriptor. Returns the number of the error that kept the rest from it, and 0 where none did.
+    static func write(_ bytes: Span<UInt8>, to descriptor: Int32) -> Int32 {
         var written = 0
         while written < bytes.count {
             let rest = bytes.extracting(written..<bytes.count)
             // SAFETY: write reads the span's bytes only.
             let count = unsafe rest.withUnsafeBufferPointer {
-                unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count)
+                unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
             }
             if count >= 0 {
                 written += count
-            } else if !isWorthWaiting(errno, STDOUT_FILENO, POLLOUT) {
-                throw CommandFault(CommandFault.unavailable, "recast: standard output can't be written")
+                continue
             }
+            let number = errno
+            guard isWorthWaiting(number, descriptor, POLLOUT) else { return number }
         }
+        return 0
     }
 
     /// Whether a call that has failed with this error number may be made again; waits until it can be. Another process with the same pipe
@@ -73,18 +82,7 @@ enum StandardStreams {
     /// Writes a line to standard error.
     static func report(_ line: String) {
         let bytes = Array((PlainText.line(line) + "\n").utf8)
-        var written = 0
-        while written < bytes.count {
-            // SAFETY: write reads the array's bytes from `written` on only.
-            let count = unsafe bytes.withUnsafeBytes {
-                unsafe Glibc.write(STDERR_FILENO, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
-            }
-            if count >= 0 {
-                written += count
-            } else if !isWorthWaiting(errno, STDERR_FILENO, POLLOUT) {
-                // Where standard error is gone there is no one to tell.
-                return
-            }
-        }
+        // Where standard error is gone there is no one to tell.
+        _ = write(bytes.span, to: STDERR_FILENO)
     }
 }

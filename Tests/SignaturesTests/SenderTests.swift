@@ -365,13 +365,18 @@ struct SenderTests {
         }
     }
 
+    /// A vector of Standard Webhooks, the version of its signature, and what it is verified by.
+    private static func standardWebhook(_ name: String) throws -> (SignatureVector, version: String, SigningSecret) {
+        let vector = try SignatureVector.named(name)
+        let isPublic = name.hasSuffix("a")
+        let secret = try SigningSecret((isPublic ? "whpk_" : "whsec_") + (vector.key_base64 ?? ""), as: .whsec)
+        return (vector, isPublic ? "v1a" : "v1", secret)
+    }
+
     @Test("of a list the first 16 signatures are looked at: each one by a key costs as much as the content")
     func longLists() throws {
         for name in ["standard-webhooks-v1", "standard-webhooks-v1a"] {
-            let vector = try SignatureVector.named(name)
-            let version = name.hasSuffix("a") ? "v1a" : "v1"
-            let secret = try SigningSecret(
-                (version == "v1a" ? "whpk_" : "whsec_") + (vector.key_base64 ?? ""), as: .whsec)
+            let (vector, version, secret) = try Self.standardWebhook(name)
             let settings = try options("standard-webhooks", secret)
             let other = String(repeating: "A", count: vector.signature.utf8.count - 2) + "=="
             for (count, fault) in [(15, nil), (16, .mismatch), (120, .mismatch)] as [(Int, SignatureFault?)] {
@@ -391,10 +396,7 @@ struct SenderTests {
     @Test("Standard Webhooks: Ed25519, and the names of Svix")
     func standardWebhooks() throws {
         for name in ["standard-webhooks-v1", "standard-webhooks-v1a"] {
-            let vector = try SignatureVector.named(name)
-            let version = name.hasSuffix("a") ? "v1a" : "v1"
-            let secret = try SigningSecret(
-                (version == "v1a" ? "whpk_" : "whsec_") + (vector.key_base64 ?? ""), as: .whsec)
+            let (vector, version, secret) = try Self.standardWebhook(name)
             for prefix in ["webhook", "svix"] {
                 var sample = SampleWebhook(
                     #"{"test": 2432232314}"#,
