@@ -38,7 +38,12 @@ package enum GRPC {
 
     /// Whether a request with that head is a call: POST with a content type of gRPC's.
     package static func isCall(_ head: borrowing MessageHead) -> Bool {
-        guard head.methodKind == .post, let line = head.first(.contentType) else { return false }
+        head.methodKind == .post && hasContentType(head)
+    }
+
+    /// Whether a head has a content type of gRPC's.
+    package static func hasContentType(_ head: borrowing MessageHead) -> Bool {
+        guard let line = head.first(.contentType) else { return false }
         return isContentType(head.value(line))
     }
 

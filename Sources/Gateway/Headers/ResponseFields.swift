@@ -60,16 +60,17 @@ extension HeadChanges {
         // With a star all else says nothing, and few look for one among names.
         if sourceFields.contains("*") { return output.append("*\r\n") }
         let start = output.count
+        func separate() { if output.count > start { output.append(", ") } }
         for line in 0..<head.fieldCount where head.known(line) == .vary && !head.value(line).isEmpty {
-            if output.count > start { output.append(", ") }
+            separate()
             output.append(head.value(line))
         }
         if contains(.variesByAccept), !head.varies(by: "accept") {
-            if output.count > start { output.append(", ") }
+            separate()
             output.append("Accept")
         }
         if contains(.variesByCoding), !head.varies(by: "accept-encoding") {
-            if output.count > start { output.append(", ") }
+            separate()
             output.append("Accept-Encoding")
         }
         for field in sourceFields {
@@ -78,7 +79,7 @@ extension HeadChanges {
             {
                 continue
             }
-            if output.count > start { output.append(", ") }
+            separate()
             output.append(text: field)
         }
         output.append("\r\n")

@@ -13,10 +13,7 @@ package struct GuardedFields: Sendable {
     /// Nil where there are none to guard: nothing is looked at, or no such name passes.
     init?(_ verification: RequestVerification?, _ authorization: RequestAuthorization?, _ underscores: UnderscoreRule) {
         guard underscores == .pass, verification != nil || authorization != nil else { return nil }
-        var names = verification?.options.scheme.readNames ?? []
-        for way in authorization?.ways ?? [] {
-            if case .key(let field, _) = way { names.append(field) }
-        }
+        let names = (verification?.options.scheme.readNames ?? []) + (authorization?.fieldNames ?? [])
         self.names = names.map { Array($0.lowercased().utf8) }
     }
 

@@ -87,7 +87,8 @@ extension Exchange {
             length = .asReceived
         }
         let hasTrailers = length == .unknown && !endsByClose && passesResponseTrailers
-        if isCall { endsByStatus = hasTrailers && head.status == 200 && isGRPC(head) }
+        // A response of gRPC-web has its trailers among its content.
+        if isCall { endsByStatus = hasTrailers && head.status == 200 && GRPC.hasContentType(head) }
         // Those whose addresses are undone: none, but on routes that ask for it.
         let addressed: KnownFieldSet =
             route?.returnsAddresses == true ? OuterAddresses.fields(of: head) : []
@@ -139,12 +140,6 @@ extension Exchange {
         guard mayBeByFields else { return sources }
         let chosen = snapshot.routes.fieldsThatChoose(route, for: request)
         return chosen.isEmpty ? sources : sources + chosen.filter { !sources.contains($0) }
-    }
-
-    /// Whether a response is a call's; that of gRPC-web has its trailers among its content.
-    private func isGRPC(_ head: borrowing MessageHead) -> Bool {
-        guard let line = head.first(.contentType) else { return false }
-        return GRPC.isContentType(head.value(line))
     }
 
     /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the content is

@@ -85,7 +85,10 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
             case .success(let made): connection = made
             case .failure(let error):
                 // That this process lacks a socket or a port says nothing of the server.
-                guard error.failure.isOfAddress else { return end() }
+                guard error.failure.isOfAddress else {
+                    letGo()
+                    return waitForNext()
+                }
                 return fail(error.reason.description)
             }
             if let shared = connection.shared { return ask(over: shared) }
@@ -132,12 +135,10 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
         } else {
             contrary = 0
         }
-        end()
+        waitForNext()
     }
 
-    /// The check is over, whatever came of it: the next one follows.
-    private func end() {
-        letGo()
+    private func waitForNext() {
         let spent = pool.loop.now - startedAt
         let interval = settings.interval.nanoseconds
         timer.set(after: interval > spent ? interval - spent : 1)
