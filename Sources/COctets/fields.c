@@ -13,17 +13,22 @@ bool recast_is_printed_alike(const uint8_t *number, size_t count) {
 }
 
 #if defined(__x86_64__)
+#include "hash.h"
 #include "scalars.h"
 
 /* What is read of an item at most besides white space: a quotation mark, sixteen bytes of a name, a colon, a quotation mark and
    a block of a text. */
 enum { value_reach = 1 + text_reach, item_reach = 18 + value_reach };
+/* As above, with two blocks for a name. */
+enum { other_name_reach = 1 + 64 + 2 + value_reach };
+/* What a name of two blocks may become. */
+enum { other_name_room = 3 * 64 };
 /* Longer prefixes are left alone. They are read up to two blocks at least. */
 enum { longest_prefix = 512 };
 /* What a field may take besides further blocks of its text: a prefix, a block behind it, a name, the digits of an index, and two
    marks. */
-enum { field_room = longest_prefix + 128 + block_room };
-/* What one more level may add to the prefix, and what is read behind it. */
+enum { field_room = longest_prefix + other_name_room + 128 + block_room };
+/* What one more level may add to the prefix besides a name that isn't short and plain, and what is read behind it. */
 enum { level_room = 96 };
 
 /* As many bytes of a block as begin at 16 - n are kept, and zeros put behind them. */
@@ -53,6 +58,7 @@ struct walk {
     /* The byte that names must not have, sixteen times. */
     __m128i left_in_names;
     struct recast_name *next_name, *names_end;
+    size_t long_count;
     /* The item whose value ended last. */
     const uint8_t *last;
     /* Where there is a tree: the innermost level's node, the next node and where there is none, and the numbers of both and of the
@@ -143,6 +149,7 @@ INLINED bool end_levels(struct walk *walk, struct recast_fields *of, bool is_hel
         if (level == of->levels || *walk->at != (level->is_object ? '}' : ']')) return false;
         walk->at++;
         walk->next_name = of->names + level->first_name;
+        walk->long_count = level->first_long;
         of->name_count = -1;
         if (is_held) {
             note_many(walk, of);
@@ -180,16 +187,73 @@ AVX2 __attribute__((noinline)) static bool is_new(const struct recast_name *name
     return true;
 }
 
-/* The name of a member as sixteen bytes, with zeros behind its own, and the number of its bit. */
+/* A name that isn't short and plain, as it is written. */
+struct other_name {
+    uint8_t bytes[other_name_room + 96];
+    size_t count;
+    bool is_plain;
+};
+
+/* The name of a member as sixteen bytes, with zeros behind its own, or the first and the last eight of more; and the number of its bit.
+   What there is of a name that isn't short and plain, NULL for others. */
 struct member {
     __m128i name;
     size_t count;
     unsigned bit;
+    const struct other_name *other;
 };
 
-/* Whether so many letters, digits, '-', '.' and '_' are the name of a number, as Swift's `Int` reads it. */
+AVX2 __attribute__((noinline)) static uint8_t *put_other_name(uint8_t *to, const struct other_name *other) {
+    for (size_t done = 0; done < other->count; done += 32) copy_block(to + done, other->bytes + done);
+    return to + other->count;
+}
+
+/* Writes a member's name. */
+AVX2 INLINED uint8_t *put_name(uint8_t *to, const struct member *member) {
+    if (member->other) return put_other_name(to, member->other);
+    _mm_storeu_si128((__m128i *)to, member->name);
+    return to + member->count;
+}
+
+/* What chose the chain of a name of the first level. */
+static inline uint32_t chain_of(const struct recast_fields *of, const uint8_t *name, size_t count, uint64_t first, uint64_t last) {
+    const uint64_t hash = count > 16 ? hash_of_long(of->seed, of->multiplier, name, count, 0)
+                                     : hash_of_words(of->seed, of->multiplier, first, last, count);
+    return (uint32_t)hash ^ of->depth_in_chains;
+}
+
+/* Whether a name that was held is this one. */
+static inline bool is_name(const struct recast_fields *of, const struct recast_name *held, const uint8_t *name, size_t count,
+                           uint64_t first, uint64_t last) {
+    if (held->first != first || held->last != last || (size_t)held->count != count) return false;
+    return count <= 16 || memcmp(of->long_names + held->start, name, count) == 0;
+}
+
+/* Whether none of the first level's names, which stand in chains, is this one. */
+__attribute__((noinline)) static bool is_new_in_chains(const struct recast_fields *of, const uint8_t *name, size_t count,
+                                                       uint64_t first, uint64_t last) {
+    const uint32_t hash = chain_of(of, name, count, first, last);
+    /* The names of outer objects stand behind those of this one. */
+    for (int32_t at = of->chains[hash & (of->chains_count - 1)]; at >= of->names_start;) {
+        const struct recast_name *const held = of->names + (at - of->names_start);
+        if (held->hash == hash && is_name(of, held, name, count, first, last)) return false;
+        at = held->next;
+    }
+    return true;
+}
+
+/* As is_new, of any name. */
+__attribute__((noinline)) static bool is_new_among(const struct recast_fields *of, const struct recast_name *names, size_t number,
+                                                   const uint8_t *name, size_t count, uint64_t first, uint64_t last) {
+    for (; number > 0; names++, number--) {
+        if (is_name(of, names, name, count, first, last)) return false;
+    }
+    return true;
+}
+
+/* Whether so many bytes are the name of a number, as Swift's `Int` reads it. */
 __attribute__((noinline)) static bool is_number_name(const uint8_t *name, size_t count) {
-    size_t at = *name == '-';
+    size_t at = *name == '-' || *name == '+';
     if (at == count) return false;
     for (; at < count; at++) {
         if (name[at] < '0' || name[at] > '9') return false;
@@ -203,41 +267,127 @@ static inline void look_at_name(const struct walk *walk, struct recast_fields *o
     if (walk->at[1] <= '9' && is_number_name(walk->at + 1, member->count)) of->has_number_names = true;
 }
 
-/* Reads the name that begins at `text`, and its colon; returns what is behind it. NULL where it isn't a new one, or can't be
-   held. */
-AVX2 INLINED const uint8_t *read_name(const struct walk *walk, const struct recast_fields *of, const uint8_t *text,
-                                      struct member *member, bool is_held) {
+/* Finds the bit of a name. */
+AVX2 static inline void find_bit(struct member *member) {
+    const uint64_t head = (uint64_t)_mm_cvtsi128_si64(member->name), tail = (uint64_t)_mm_extract_epi64(member->name, 1);
+    member->bit = (unsigned)((head ^ (tail << 7 | tail >> 57) ^ member->count) * RECAST_NAME_MIX >> 58);
+}
+
+/* Reads the name that begins at `text`, and its colon; returns what is behind it. NULL where it isn't short and plain. */
+AVX2 INLINED const uint8_t *read_name(const struct walk *walk, const uint8_t *text, struct member *member, bool is_held) {
     const __m128i block = _mm_loadu_si128((const __m128i *)(text + 1));
     /* The next item's place hangs on this number, so it shall be known early. */
     const size_t count = _tzcnt_u32((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block, SSE('"'))));
-    if (count - 1 > recast_longest_name - 1 || count > walk->level->name_room || text[count + 2] != ':') return NULL;
+    if (count - 1 > recast_longest_plain_name - 1 || count > walk->level->name_room || text[count + 2] != ':') return NULL;
     const __m128i marked = is_held ? is_escaped_half(block)
                                    : _mm_or_si128(is_escaped_half(block), _mm_cmpeq_epi8(block, walk->left_in_names));
     if (_tzcnt_u32((uint32_t)_mm_movemask_epi8(marked)) != count) return NULL;
     member->name = _mm_and_si128(block, _mm_loadu_si128((const __m128i *)(keeping + 16 - count)));
     member->count = count;
-    if (of->names) {
-        const uint64_t head = (uint64_t)_mm_cvtsi128_si64(member->name), tail = (uint64_t)_mm_extract_epi64(member->name, 1);
-        member->bit = (unsigned)((head ^ (tail << 7 | tail >> 57) ^ count) * RECAST_NAME_MIX >> 58);
-        if (walk->next_name == walk->names_end) return NULL;
-        if (walk->bits >> member->bit & 1) {
-            const struct recast_name *first = of->names + walk->level->first_name;
-            const size_t names = (size_t)(walk->next_name - first);
-            if ((walk->level == of->levels && of->left_bits >> member->bit & 1) || names >= recast_few_names ||
-                !is_new(first, names, member->name))
-                return NULL;
-        }
-    }
     return text + count + 3;
 }
 
-AVX2 static inline void remember(struct walk *walk, const struct recast_fields *of, const struct member *member) {
+/* Whether a name that is short and plain is a new one of the innermost level, and can be held; of the first level, where that has few
+   names. Finds its bit. */
+AVX2 INLINED bool is_new_plain(const struct walk *walk, const struct recast_fields *of, struct member *member) {
+    if (!of->names) return true;
+    find_bit(member);
+    if (walk->next_name == walk->names_end) return false;
+    if (!(walk->bits >> member->bit & 1)) return true;
+    const struct recast_name *first = of->names + walk->level->first_name;
+    const size_t names = (size_t)(walk->next_name - first);
+    return !(walk->level == of->levels && of->left_bits >> member->bit & 1) && names < recast_few_names &&
+           is_new(first, names, member->name);
+}
+
+/* As above, of any name, which stands at `name`. */
+AVX2 INLINED bool is_new_member(const struct walk *walk, const struct recast_fields *of, const uint8_t *name, struct member *member) {
+    if (!of->names) return true;
+    find_bit(member);
+    if (walk->next_name == walk->names_end || (member->count > 16 && walk->long_count + member->count > of->long_room)) return false;
+    if (!(walk->bits >> member->bit & 1)) return true;
+    const uint64_t head = (uint64_t)_mm_cvtsi128_si64(member->name), tail = (uint64_t)_mm_extract_epi64(member->name, 1);
+    const bool is_first = walk->level == of->levels;
+    if (is_first && of->left_bits >> member->bit & 1) return false;
+    if (is_first && of->chains) return is_new_in_chains(of, name, member->count, head, tail);
+    const struct recast_name *first = of->names + walk->level->first_name;
+    const size_t names = (size_t)(walk->next_name - first);
+    return names < recast_few_names && is_new_among(of, first, names, name, member->count, head, tail);
+}
+
+/* As above, of any name of up to 63 bytes that has nothing which is left alone; `most` may be fewer. */
+AVX2 __attribute__((noinline)) static const uint8_t *read_other_name(struct recast_fields *of, const uint8_t *text, size_t most,
+                                                                     bool is_held, struct other_name *other) {
+    if (of->source + of->end - text < other_name_reach) return NULL;
+    const uint8_t *const name = text + 1;
+    const __m256i blocks[2] = {_mm256_loadu_si256((const __m256i *)name), _mm256_loadu_si256((const __m256i *)(name + 32))};
+    uint64_t ends = 0, beyond = 0, escaped = 0, left = 0;
+    for (int number = 0; number < 2; number++) {
+        const __m256i block = blocks[number];
+        __m256i marks = _mm256_or_si256(_mm256_cmpeq_epi8(block, _mm256_set1_epi8('[')), _mm256_cmpeq_epi8(block, _mm256_set1_epi8(']')));
+        marks = _mm256_or_si256(marks, _mm256_cmpeq_epi8(block, _mm256_set1_epi8((char)of->left_in_names)));
+        if (!of->table) {
+            /* What a part's head has to write otherwise, and what looks as if it had been. */
+            const __m256i percents = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('%'));
+            marks = _mm256_or_si256(marks, _mm256_or_si256(percents, _mm256_cmpeq_epi8(block, _mm256_set1_epi8(0x7F))));
+        }
+        left |= (uint64_t)(uint32_t)_mm256_movemask_epi8(marks) << 32 * number;
+        ends |= (uint64_t)ends_of(block) << 32 * number;
+        beyond |= (uint64_t)(uint32_t)_mm256_movemask_epi8(block) << 32 * number;
+        escaped |= (uint64_t)(uint32_t)_mm256_movemask_epi8(is_escaped(block)) << 32 * number;
+    }
+    const uint64_t kept = ~ends & (ends - 1);
+    const size_t count = (size_t)_tzcnt_u64(ends);
+    if (count - 1 > recast_longest_name - 1 || count > most || name[count] != '"' || name[count + 1] != ':') return NULL;
+    if (!is_held && left & kept) return NULL;
+    if (beyond & kept && !is_utf8(name, name + count)) return NULL;
+    if (count > of->longest_name_taken) of->longest_name_taken = count;
+    const struct spelling as = spelling_of(is_held ? NULL : of->table);
+    const size_t first_count = count < 32 ? count : 32;
+    uint8_t *to = other->bytes;
+    to += write_block(name, (uint32_t)kept, blocks[0], to, as) + first_count;
+    if (count > 32) to += write_block(name + 32, (uint32_t)(kept >> 32), blocks[1], to, as) + count - 32;
+    other->count = (size_t)(to - other->bytes);
+    other->is_plain = (escaped & kept) == 0;
+    return name + count + 2;
+}
+
+/* Fills in the name of so many bytes that isn't short and plain, and begins at `name`. */
+AVX2 static inline void note_other_name(struct member *member, const uint8_t *name, size_t count, const struct other_name *other) {
+    member->count = count;
+    member->other = other;
+    const __m128i first = _mm_loadu_si128((const __m128i *)name);
+    member->name = count <= 16 ? _mm_and_si128(first, _mm_loadu_si128((const __m128i *)(keeping + 16 - count)))
+                               : _mm_unpacklo_epi64(first, _mm_loadl_epi64((const __m128i *)(name + count - 8)));
+}
+
+/* Keeps the bytes of a long name, behind `long_count` of others, and puts one of the first level into its chain, where there are
+   chains. Returns how many bytes there are then. */
+__attribute__((noinline)) static size_t remember_more(const struct recast_fields *of, struct recast_name *held, const uint8_t *name,
+                                                      size_t long_count, bool is_first) {
+    if (held->count > 16) {
+        memcpy(of->long_names + long_count, name, (size_t)held->count);
+        held->start = (int32_t)long_count;
+        long_count += (size_t)held->count;
+    }
+    if (is_first && of->chains) {
+        held->hash = chain_of(of, name, (size_t)held->count, held->first, held->last);
+        int32_t *const chain = of->chains + (held->hash & (of->chains_count - 1));
+        held->next = *chain;
+        *chain = of->names_start + (int32_t)(held - of->names);
+    }
+    return long_count;
+}
+
+AVX2 INLINED void remember(struct walk *walk, const struct recast_fields *of, const struct member *member, bool is_any) {
     if (!of->names) return;
     walk->bits |= UINT64_C(1) << member->bit;
     struct recast_name *name = walk->next_name++;
     _mm_storeu_si128((__m128i *)&name->first, member->name);
     /* What stands together is stored together: where it stands, its count, no other name and no hash. */
     _mm_storeu_si128((__m128i *)&name->start, _mm_insert_epi32(_mm_setr_epi32(0, 0, -1, 0), (int)member->count, 1));
+    if (is_any)
+        walk->long_count = remember_more(of, name, walk->at + 1, walk->long_count, walk->level == of->levels);
 }
 
 /* Writes what stands before the names below an object or array, behind what does before its own, and returns where that ends;
@@ -246,15 +396,17 @@ AVX2 static inline uint8_t *put_level(const struct walk *walk, struct recast_fie
                                       const struct member *member, enum recast_style style) {
     struct recast_level *const level = walk->level;
     const size_t prefix_count = level->prefix_count;
-    if (prefix_count + level_room > of->prefix_room || prefix_count + level_room > longest_prefix) return NULL;
+    const size_t room = prefix_count + level_room + (member->other ? member->other->count : 0);
+    if (room > of->prefix_room || room > longest_prefix) return NULL;
     uint8_t *const start = of->prefix + prefix_count, *to = start;
+    size_t name_end = level->name_end + (walk->is_root ? 0 : 2);
     if (level->is_object) {
-        _mm_storeu_si128((__m128i *)to, member->name);
-        to += member->count;
+        to = put_name(to, member);
+        name_end += member->count;
     } else if (style == recast_style_indices) {
         to = put_index(to, level->position);
+        name_end += (size_t)(to - start);
     }
-    const size_t name_end = level->name_end + (size_t)(to - start) + (walk->is_root ? 0 : 2);
     /* Two brackets around a member's name, and as many digits as an index may have. */
     const size_t around = name_end + (is_object ? 2 : 22);
     if (around > of->longest_name) return NULL;
@@ -264,20 +416,22 @@ AVX2 static inline uint8_t *put_level(const struct walk *walk, struct recast_fie
     return put(to, &of->brackets[is_object].open);
 }
 
+/* What is known of a name's letters. */
+static inline uint8_t plain_bits(const struct member *member) {
+    return !member->other || member->other->is_plain ? recast_plain_name : 0;
+}
+
 /* Goes down into the object or array that begins at `text`; false where it can't. */
 AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const uint8_t *text, const struct member *member,
-                             enum recast_style style, bool is_held) {
+                             enum recast_style style, bool is_held, bool is_any) {
     struct recast_level *const level = walk->level, *const next = level + 1;
     const bool is_object = *text == '{';
     if (level == walk->last_level || (is_object ? of->leaves_objects : of->leaves_arrays)) return false;
     if (is_held) {
         uint8_t *const start = walk->to;
-        if (level->is_object) {
-            _mm_storeu_si128((__m128i *)start, member->name);
-            walk->to += member->count;
-        }
+        if (level->is_object) walk->to = put_name(start, member);
         put_node(walk, start, (size_t)(walk->to - start), walk->to, is_object ? recast_node_object : recast_node_array,
-                 recast_plain_name);
+                 plain_bits(member));
         if (level->is_object) look_at_name(walk, of, member);
         open_node(walk);
         if (next > walk->deepest) walk->deepest = next;
@@ -288,7 +442,7 @@ AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const 
         next->prefix_count = (size_t)(end - of->prefix);
     }
     if (level->is_object) {
-        remember(walk, of, member);
+        remember(walk, of, member, is_any);
     } else {
         level->style = style;
         level->in_object = is_object;
@@ -298,6 +452,7 @@ AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const 
     next->name_count = member->count;
     next->bits = 0;
     next->first_name = (size_t)(walk->next_name - of->names);
+    next->first_long = walk->long_count;
     next->position = 0;
     next->index = 0;
     next->style = of->style;
@@ -327,19 +482,18 @@ AVX2 static inline uint8_t *put_prefix(uint8_t *to, const struct recast_fields *
 
 /* Writes the field of the scalar that begins at `text`, or puts it into the tree; false where it can't. */
 AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const uint8_t *text, const struct member *member,
-                              enum recast_style style, bool is_held) {
+                              enum recast_style style, bool is_held, bool is_any) {
     struct recast_level *const level = walk->level;
     uint8_t *to = walk->to;
     if (!is_held) to = put_prefix(to, of, level->prefix_count);
     if (level->is_object) {
-        _mm_storeu_si128((__m128i *)to, member->name);
-        to += member->count;
+        to = put_name(to, member);
     } else if (!is_held && style == recast_style_indices) {
         to = put_index(to, level->position);
     }
     const size_t name_count = (size_t)(to - walk->to);
     if (!is_held) to = put(to, walk->name_mark);
-    uint8_t plain = recast_plain_name;
+    uint8_t plain = plain_bits(member);
     if (*text == '"') {
         bool is_plain = false;
         text = write_text(of, text + 1, &to, is_held, &is_plain);
@@ -348,7 +502,7 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
         text++;
     } else if (*text <= '9') {
         bool has_fraction;
-        const size_t count = number_count(text, &has_fraction);
+        const size_t count = is_held ? number_count(text, &has_fraction) : number_count_apart(text, &has_fraction);
         if (count == 0 || count > of->longest_number) return false;
         if (of->prints_numbers && !is_printed_alike(text, count, has_fraction)) return false;
         plain |= recast_plain_text;
@@ -379,7 +533,7 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
     if (level->is_object) {
         of->name_count = (ptrdiff_t)member->count;
         if (is_held) look_at_name(walk, of, member);
-        remember(walk, of, member);
+        remember(walk, of, member, is_any);
     } else {
         of->name_count = -1;
         level->style = style;
@@ -390,17 +544,24 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
     return pass_comma(walk, of, is_held);
 }
 
-/* Writes the next item, or what begins it, and passes the comma behind it; false where it can't. */
-AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool is_held) {
+/* Writes the next item, or what begins it, and passes the comma behind it; false where it can't: one whose name isn't short and plain,
+   or one of a level with chains, only where it is to be any. */
+AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool is_held, bool is_any, bool *is_like_most) {
     struct recast_level *const level = walk->level;
     if (is_held && walk->next_node == walk->nodes_end) return false;
-    struct member member = {_mm_setzero_si128(), 0, 0};
+    struct member member = {_mm_setzero_si128(), 0, 0, NULL};
+    struct other_name other;
     enum recast_style style = level->style;
     const uint8_t *text = walk->at;
     if (level->is_object) {
         if (*text != '"') return false;
-        text = read_name(walk, of, text, &member, is_held);
-        if (!text) return false;
+        text = read_name(walk, text, &member, is_held);
+        if (is_any && !text) {
+            text = read_other_name(of, walk->at, level->name_room, is_held, &other);
+            if (text) note_other_name(&member, walk->at + 1, (size_t)(text - walk->at) - 3, &other);
+        }
+        *is_like_most = !member.other && !of->chains;
+        if (!text || !(is_any ? is_new_member(walk, of, walk->at + 1, &member) : is_new_plain(walk, of, &member))) return false;
         if (is_space(*text)) {
             text = pass_space(text, of->source + of->end - value_reach);
             if (!text) return false;
@@ -408,13 +569,41 @@ AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool i
     }
     const bool is_container = *text == '{' || *text == '[';
     if (!level->is_object && !is_held) {
-        if (style == recast_style_open) style = is_container ? recast_style_indices : recast_style_brackets;
+        if (style == recast_style_open || of->mixes_styles) style = is_container ? recast_style_indices : recast_style_brackets;
         if (style == recast_style_other || (is_container && style == recast_style_brackets && !of->nests_in_brackets))
             return false;
     }
-    return is_container ? open_level(walk, of, text, &member, style, is_held)
-                        : write_field(walk, of, text, &member, style, is_held);
+    return is_container ? open_level(walk, of, text, &member, style, is_held, is_any)
+                        : write_field(walk, of, text, &member, style, is_held, is_any);
 }
+
+/* Whether there is room for another item, and enough to read. */
+static inline bool has_room(const struct walk *walk) { return walk->at <= walk->last_item && walk->to <= walk->last_to; }
+
+/* Writes items until one isn't like most: the loop around a member of a short and plain name has the registers for itself. */
+AVX2 INLINED void write_most(struct walk *saved, struct recast_fields *of, bool is_held) {
+    struct walk walk = *saved;
+    bool is_like_most;
+    while (has_room(&walk)) {
+        if (write_item(&walk, of, is_held, false, &is_like_most)) continue;
+        if (walk.place == recast_place_behind || !is_space(*walk.at)) break;
+        walk.at++;
+    }
+    *saved = walk;
+}
+
+/* Writes items of any kind until there is one that is like most. */
+AVX2 INLINED void write_others(struct walk *saved, struct recast_fields *of, bool is_held) {
+    struct walk walk = *saved;
+    bool is_like_most = false;
+    while (!is_like_most && has_room(&walk) && write_item(&walk, of, is_held, true, &is_like_most)) continue;
+    *saved = walk;
+}
+
+AVX2 __attribute__((noinline)) static void write_fields(struct walk *walk, struct recast_fields *of) { write_most(walk, of, false); }
+AVX2 __attribute__((noinline)) static void hold_fields(struct walk *walk, struct recast_fields *of) { write_most(walk, of, true); }
+AVX2 __attribute__((noinline)) static void write_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, false); }
+AVX2 __attribute__((noinline)) static void hold_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, true); }
 
 /* What so many names count, of which `names` are the first. */
 static size_t bytes_of(const struct recast_name *names, size_t count) {
@@ -423,11 +612,11 @@ static size_t bytes_of(const struct recast_name *names, size_t count) {
     return bytes;
 }
 
-AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
+AVX2 static void write_items(struct recast_fields *of, bool is_held) {
     if (of->end < item_reach || of->longest_text < text_reach || of->room < field_room || of->left == 0 ||
         of->levels->prefix_count > longest_prefix)
         return;
-    const size_t position = of->levels->position, names_count = of->names_count;
+    const size_t position = of->levels->position, names_count = of->names_count, long_count = of->long_count;
     const size_t room = of->room - field_room;
     const size_t names_room = of->bytes_left / (recast_longest_name + RECAST_NAME_OVERHEAD);
     struct walk walk = {
@@ -440,17 +629,20 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
         .last_level = of->levels + of->levels_room - 1,
         .next_name = of->names + names_count,
         .names_end = of->names + names_count,
+        .long_count = long_count,
         .last = of->source + of->name_start - 1,
     };
     if (is_held) enter_tree(&walk, of);
     if (of->names) walk.names_end += names_room < of->names_room ? names_room : of->names_room;
     enter(&walk, of, of->levels);
     if (walk.place != recast_place_behind || (of->at < of->end && pass_comma(&walk, of, is_held))) {
-        while (walk.at <= walk.last_item && walk.to <= walk.last_to) {
-            if (write_item(&walk, of, is_held)) continue;
-            if (walk.place == recast_place_behind || !is_space(*walk.at)) break;
-            walk.at++;
-        }
+        const uint8_t *start;
+        do {
+            is_held ? hold_fields(&walk, of) : write_fields(&walk, of);
+            start = walk.at;
+            if (!has_room(&walk) || walk.place == recast_place_behind || !walk.level->is_object || *start != '"') break;
+            is_held ? hold_other_fields(&walk, of) : write_other_fields(&walk, of);
+        } while (walk.at > start && walk.place != recast_place_behind);
     }
     walk.level->bits = walk.bits;
     if (is_held) {
@@ -470,6 +662,8 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
     of->depth = (size_t)(walk.level - of->levels);
     of->levels->written = of->levels->position - position;
     of->levels->first_name = names_count;
+    of->levels->first_long = long_count;
+    of->long_count = walk.long_count;
     for (struct recast_level *level = of->levels; level < walk.level; level++) {
         level[1].written = level[1].position;
         of->bytes_left -= bytes_of(of->names + level->first_name, level[1].first_name - level->first_name);
@@ -479,17 +673,12 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
     of->names_count = (size_t)(walk.next_name - of->names);
 }
 
-AVX2 static void write_fields(struct recast_fields *of) { write_items(of, false); }
-
-/* As above, into the tree. */
-AVX2 static void hold_fields(struct recast_fields *of) { write_items(of, true); }
-
 bool recast_has_blocks(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 }
 
 void recast_fields_write(struct recast_fields *fields) {
-    if (recast_has_blocks()) fields->nodes ? hold_fields(fields) : write_fields(fields);
+    if (recast_has_blocks()) write_items(fields, fields->nodes);
 }
 
 #else

@@ -2,17 +2,12 @@
 #ifndef RECAST_MEMBERS_H
 #define RECAST_MEMBERS_H
 #include "COctets.h"
+#include "hash.h"
 #include <string.h>
 
 #define INLINED static inline __attribute__((always_inline))
 
 static inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
-
-static inline uint64_t word(const uint8_t *bytes) {
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
 
 /* The first bytes of a word, eight at most. */
 static inline uint64_t first_of(uint64_t word, size_t count) { return count < 8 ? word & ((UINT64_C(1) << count * 8) - 1) : word; }
@@ -25,21 +20,10 @@ INLINED bool are_equal(const uint8_t *left, const uint8_t *right, size_t count) 
     return word(left + count - 8) == word(right + count - 8);
 }
 
-static inline uint64_t folded(uint64_t left, uint64_t right) {
-    const unsigned __int128 product = (unsigned __int128)left * right;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 /* Octets' ByteHash. */
 INLINED uint64_t hash_of(const struct recast_pairs *of, const uint8_t *name, size_t count, int32_t parent) {
     const uint64_t spaces = 0x2020202020202020;
-    if (count > 16) {
-        uint64_t state = folded(of->seed ^ (uint64_t)parent, of->multiplier);
-        state = folded(state ^ count, of->multiplier);
-        for (size_t at = 0; at + 8 < count; at += 8) state = folded(state ^ word(name + at), of->multiplier);
-        state = folded(state ^ word(name + count - 8), of->multiplier);
-        return folded(state ^ of->seed, of->multiplier);
-    }
+    if (count > 16) return hash_of_long(of->seed, of->multiplier, name, count, (uint64_t)parent);
     uint64_t first = spaces, last = spaces;
     if (count >= 8) {
         first = word(name);
@@ -49,8 +33,7 @@ INLINED uint64_t hash_of(const struct recast_pairs *of, const uint8_t *name, siz
     } else if (count > 0) {
         first = name[0] | name[count >> 1] << 8 | name[count - 1] << 16 | (spaces & ~(uint64_t)0xFFFFFF);
     }
-    const uint64_t state = of->seed ^ ((uint64_t)parent << 8 ^ count);
-    return folded(folded(first ^ state, last ^ of->multiplier) ^ state, of->multiplier);
+    return hash_of_words(of->seed, of->multiplier, first, last, (uint64_t)parent << 8 ^ count);
 }
 
 /* What is known of a name in an object: the member that has it, or that none has, or nothing; and where a new one is entered in the

@@ -12,7 +12,7 @@ enum { block_room = 3 * 32 + 48 };
 
 /* The number of bytes of the number that the sixteen bytes at `text` begin with, and whether there is a fraction; 0 where there is none,
    or it has an exponent, or may go on behind them. */
-AVX2 static inline size_t number_count(const uint8_t *text, bool *has_fraction) {
+AVX2 INLINED size_t number_count(const uint8_t *text, bool *has_fraction) {
     __m128i value = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)text), SSE('0'));
     unsigned digits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(value, SSE(9)), value));
     size_t start = *text == '-';
@@ -27,6 +27,11 @@ AVX2 static inline size_t number_count(const uint8_t *text, bool *has_fraction) 
     }
     if (end > 15 || text[end] == '.' || (text[end] | 0x20) == 'e') return 0;
     return end;
+}
+
+/* As above, for loops that have no registers to spare. */
+AVX2 __attribute__((noinline)) static size_t number_count_apart(const uint8_t *text, bool *has_fraction) {
+    return number_count(text, has_fraction);
 }
 
 /* The bytes that end a run of a text: '"', '\\' and those below 0x20. */

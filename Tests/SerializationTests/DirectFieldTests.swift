@@ -56,6 +56,32 @@ struct DirectFieldTests {
         // Objects of so many members that their names go into a table, from 64 on, and names that come again before and behind that.
         flat(63), flat(64), flat(65, ",\"m3\":\"again\""), flat(40, ",\"m39\":1"), flat(30, ",\"m29\":{\"x\":1}"),
         flat(20, ",\"a member with a long name\":1,\"x\":[{\"m1\":2}],\"m1\\u0000\":1,\"a member with a long name\":2"),
+        // Names of every length about those that the loops take, and about their blocks, of plain letters and of others.
+        named(
+            [15, 16, 17, 24, 31, 32, 33, 62, 63, 64, 65].map { String(repeating: "n", count: $0 - 2) + "_\($0 % 10)" }),
+        named([14, 15, 16, 30, 31, 32, 61, 62, 63].map { String(repeating: "a", count: $0 - 2) + "ä\($0)" }),
+        named([15, 16, 17, 31, 32, 33, 60, 62].map { String(repeating: " ", count: $0 - 2) + "日" }),
+        named([
+            "@id", "first name", "größe", "$type", "a:b", "note/de", "100%", "a%20b", "del\u{7F}", "a&b=c", "+5", "-7",
+            "+", "x+y",
+        ]),
+        named([
+            "a.b.c.d.e.f.g.h.i.j", "a[b]c[d]e[f]g[h]i[j]", "customer_1_reference", "customer_2_reference",
+            "longest.name[of]",
+        ]),
+        named(["customer_1_reference", "customer_2_reference", "a\\u0000", "a", "customer_1_reference"]),
+        named(["a customer's reference", "another", "a customer's reference"]), named(["größe", "\\u0067röße"]),
+        named((0..<80).map { "a name of more than sixteen bytes, \($0)" } + ["a name of more than sixteen bytes, 3"]),
+        "{\"bad \u{FFFD}\":{\"" + String(repeating: "é", count: 31) + "\":{\"" + String(repeating: "ü ", count: 21)
+            + "\":[{\"" + String(repeating: "€", count: 21)
+            + "\":1,\"x\":[\"y\"]},{\"x\":2}]}},\"tail of the document\":\"end\"}",
+        // More names than the loops have room for, in the outermost object and in inner ones, behind which there are others again.
+        flat(300), flat(300, ",\"m0\":1"),
+        flat(200, ",\"a longer name in the table\":1,\"a longer name in the table\":2"),
+        "{\"first\":" + flat(150) + ",\"list\":[" + flat(70) + "," + flat(64) + ",{\"m1\":" + flat(129, ",\"m128\":{}")
+            + "}]}",
+        "{" + (0..<140).map { "\"m\($0)\":{\"m\($0)\":[\($0)],\"a longer name, \($0)\":{}}" }.joined(separator: ",")
+            + ",\"m139\":1}",
         "{\"deep\":" + String(repeating: "{\"a\":[", count: 20) + "{\"b\":1}" + String(repeating: "]}", count: 20)
             + "}",
         "{\"long\":\"" + String(repeating: "Long texts are left to the events. ", count: 200) + "\",\"b\":[\""
@@ -65,6 +91,13 @@ struct DirectFieldTests {
     private static func flat(_ count: Int, _ more: String = "") -> String {
         "{" + (0..<count).map { "\"m\($0)\":\"v\($0)\"" }.joined(separator: ",") + more
             + ",\"z\":\"tail of the document\"}"
+    }
+
+    /// An object of members with these names, an object among them, and the same once more below.
+    private static func named(_ names: [String]) -> String {
+        let members = names.enumerated().map { "\"\($1)\":" + ($0 % 3 == 2 ? "{\"a\":[\($0)]}" : "\"v \($0)\"") }
+        let inner = "{" + members.joined(separator: ",") + "}"
+        return "{\"inner\":" + inner + "," + members.joined(separator: ",") + ",\"tail of the document\":\"end\"}"
     }
 
     static let changes: [@Sendable (inout ConversionPlan) -> Void] =

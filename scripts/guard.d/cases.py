@@ -109,6 +109,22 @@ def document(size):
             return text
 
 
+def renamed(text):
+    """A document with names as others write them: longer ones, and ones with spaces, marks and letters beyond ASCII; and behind them more
+    members in one object than most have."""
+    names = {"id": "identification_number", "paid": "is paid", "total": "@total", "customer": "customerOfThisOrder", "name": "größe",
+             "email": "$email", "street": "address_line_of_street", "sku": "xsi:sku", "note": "note/remark"}
+
+    def rename(value):
+        if isinstance(value, dict):
+            return {names.get(name, name): rename(member) for name, member in value.items()}
+        return [rename(element) for element in value] if isinstance(value, list) else value
+
+    found = rename(json.loads(text))
+    found["labels"] = {f"label_{number}": found["orders"][number % 9]["customerOfThisOrder"]["größe"] for number in range(100)}
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 class Dialect:
     """How a dialect spells the document above. `arrays` is `auto`, `indices` or `brackets`."""
 
@@ -191,11 +207,19 @@ def check_payload(sent, body):
     demand(json.loads(body) == dict(urllib.parse.parse_qsl(sent.decode())), body)
 
 
-def form_in(name, nested):
-    """The document in one of the dialects. Those that sort hold it until its end."""
+def in_dialect(name):
     def check(sent, body):
         check_form(sent, body, DIALECTS[name])
-    return Case(f"json -> form({name}) 16 KiB", f"/json-form-{name}", nested, JSON_TYPE, check, counts=(4, 20), window=1)
+    return check
+
+
+def form_of(name, folder, body, check):
+    return Case(name, folder, body, JSON_TYPE, check, counts=(4, 20), window=1)
+
+
+def form_in(name, nested):
+    """The document in one of the dialects. Those that sort hold it until its end."""
+    return form_of(f"json -> form({name}) 16 KiB", f"/json-form-{name}", nested, in_dialect(name))
 
 
 def check_parts(sent, body):
@@ -247,7 +271,7 @@ TRACING = "tracing: { endpoint: http://127.0.0.1:9, sample: 0% }\n"
 
 
 def all_cases():
-    nested = document(16 * 1024)
+    nested, others = document(16 * 1024), renamed(document(11 * 1024))
     return [
         small("plain 200 B", "", check_same),
         small("plain 200 B, new connection", "", check_same, is_new=True),
@@ -267,9 +291,11 @@ def all_cases():
         # The names are such that all of them read the same.
         *(small(f"form({name}) -> json 200 B", f"/form-json-{name}", check_json) for name in READERS),
         *(rows(f"form({name}) -> json 16 KiB", f"/form-json-{name}") for name in READERS),
-        Case("json -> form 16 KiB", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1),
+        form_of("json -> form 16 KiB", "/json-form", nested, check_form),
         Case("json -> form 16 KiB, ext_proc", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1,
              is_processed=True),
+        form_of("json -> form 16 KiB, other names", "/json-form", others, check_form),
+        form_of("json -> form(afnetworking) 16 KiB, other names", "/json-form-afnetworking", others, in_dialect("afnetworking")),
         *(form_in(name, nested) for name in DIALECTS),
         Case("json -> multipart 16 KiB", "/json-multipart", nested, JSON_TYPE, check_parts, counts=(4, 20), window=1),
         Webhook("webhook 10 KiB", "/webhook"),

@@ -32,9 +32,10 @@ size_t recast_form_text(const uint8_t *text, size_t count, uint8_t *target, size
    were below 0x80. `target` has room for `count`. */
 size_t recast_form_decode(const uint8_t *text, size_t count, uint8_t end, uint8_t *target, size_t *written, bool *is_ascii);
 
-/* The most bytes of a name that recast_fields_write takes. */
-enum { recast_longest_name = 15 };
-/* An object with so many names has them in a table, which these functions don't know. */
+/* The most bytes of a name that recast_fields_write takes: of letters, digits, '-', '.' and '_', which it reads at one go, and of
+   others. */
+enum { recast_longest_plain_name = 15, recast_longest_name = 63 };
+/* An object with so many names has them in chains. */
 enum { recast_few_names = 64 };
 
 /* The name of a member of an open JSON object. */
@@ -86,6 +87,8 @@ struct recast_level {
     /* The bits of its members' names, the first of those that were added, and what could be held before it. */
     uint64_t bits;
     size_t first_name, bytes_before;
+    /* The bytes of long names before those of its members. */
+    size_t first_long;
     /* The number of the next member or element that is written, and of those that were written here. */
     size_t position, written;
     /* The commas that have come. */
@@ -140,8 +143,9 @@ struct recast_fields {
     /* Names that have this byte are left alone. */
     uint8_t left_in_names;
     struct recast_literal true_text, false_text, null_text;
-    /* How the elements of a new array are named. */
+    /* How the elements of a new array are named, and whether one element settles that for no other. */
     enum recast_style style;
+    bool mixes_styles;
     /* Longer texts and numbers are left alone, and members whose names as fields have more bytes. */
     size_t longest_text, longest_number, longest_name;
     /* Whether the first level is the root. */
@@ -167,6 +171,17 @@ struct recast_fields {
     uint64_t left_bits;
     /* What the names may still count, which is looked at for all that there is room for before one is added. */
     size_t bytes_left;
+    /* Where bytes of names of more than sixteen stand, how many, and how many may. */
+    uint8_t *long_names;
+    size_t long_count, long_room;
+    /* Where the names of the first level stand in chains, which may have those of outer objects, too: the first name of each chain, NULL
+       where they don't, how many chains there are, a power of two, the number that the first name at `names` has there, and what the
+       hash is made with and joined with. The names that come are put into them. */
+    int32_t *chains;
+    size_t chains_count;
+    int32_t names_start;
+    uint64_t seed, multiplier;
+    uint32_t depth_in_chains;
 
     /* Where the next item begins, what it is, and where the next field goes, whose first bytes are left out. */
     size_t at, to, skip;
@@ -183,6 +198,8 @@ struct recast_fields {
        number; it stays so. */
     size_t deepest;
     bool has_number_names;
+    /* The most bytes of a name that isn't short and plain, at most; it stays so. */
+    size_t longest_name_taken;
     /* The number of fields written. */
     size_t fields;
     /* The name of the value that has ended last, where it is a member's and a scalar; else the count is -1. */
@@ -314,9 +331,8 @@ void recast_json_write(struct recast_json *json);
 bool recast_has_blocks(void);
 
 /* Writes what begins at `at` as fields, each a prefix, a name, its mark, a text and its mark, and goes down into objects and
-   arrays, and up out of those that it went down into. Takes new members whose names are of up to fifteen letters, digits, '-',
-   '.' and '_', literals, numbers of up to fifteen characters without an exponent, and texts of UTF-8 with escapes of two
-   characters. Stops before anything else, near the end of the slice and of any room: nothing is said about what is there, and
+   arrays, and up out of those that it went down into. Takes new members whose names have no escapes and, where they are written, no
+   brackets, literals, numbers of up to fifteen characters without an exponent, and texts of UTF-8 with escapes of two characters. Stops before anything else, near the end of the slice and of any room: nothing is said about what is there, and
    all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);
 

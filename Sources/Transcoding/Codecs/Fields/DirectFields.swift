@@ -273,14 +273,14 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         let container = containers[containers.count - 1]
         if container.isObject { return true }
         if container.style == .indices || nestsInBrackets { return true }
-        return options.arrays == .auto && container.written == 0
+        return options.arrays == .auto && (mixesArrays || container.written == 0)
     }
 
     /// Settles how the elements of an array are written, of which one comes that is a scalar.
     @inline(__always)
     internal mutating func settleStyleForScalar() -> Bool {
         let top = containers.count - 1
-        if options.arrays == .auto && containers[top].written == 0 { containers[top].style = .brackets }
+        if options.arrays == .auto, mixesArrays || containers[top].written == 0 { containers[top].style = .brackets }
         containers[top].inObject = false
         containers[top].lastWasObject = false
         switch containers[top].style {

@@ -306,16 +306,17 @@ extension Flattener where Target: ~Copyable {
     /// Whether objects below the root are left to their events: where they are refused, or become JSON texts.
     internal var leavesObjectsToEvents: Bool { options.nesting == .flat || options.nesting == .json }
 
-    /// Whether arrays are left to their events, and all that stands in them: where their elements aren't named `a[]`, `a[0]` or `a`, or
-    /// `auto` names each by itself.
+    /// Whether arrays are left to their events, and all that stands in them: where their elements aren't named `a[]`, `a[0]` or `a`.
     internal var leavesArraysToEvents: Bool {
         guard options.nesting != .json else { return true }
         switch options.arrays {
-        case .indices, .brackets, .repeated: return false
-        case .auto: return style.mixesArrays
+        case .indices, .brackets, .repeated, .auto: return false
         case .comma, .json: return true
         }
     }
+
+    /// Whether each element of an array decides for itself how it is named.
+    internal var mixesArrays: Bool { options.arrays == .auto && style.mixesArrays }
 
     /// Leaves a value out by an option.
     private mutating func omit() {
@@ -393,7 +394,7 @@ extension Flattener where Target: ~Copyable {
         if top == 0 { return nameRootElement(position) }
         let isContainer = kind != .scalar
         var arrays = containers[top].style
-        if options.arrays == .auto, style.mixesArrays || containers[top].written == 0 {
+        if options.arrays == .auto, mixesArrays || containers[top].written == 0 {
             arrays = isContainer ? .indices : .brackets
             containers[top].style = arrays
         }

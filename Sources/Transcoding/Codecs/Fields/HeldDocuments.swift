@@ -179,10 +179,10 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// `deepest` containers: now the `open` one is.
     internal mutating func hold(
         after count: Int, scalars: Int, open: Tree.Node, hasMany: Bool, childrenBefore: Int, deepest: Int,
-        hasNumbers: Bool
+        longest: Int, hasNumbers: Bool
     ) {
         if hasMany { document.enterMembers(from: count, below: document.open, afterFirst: childrenBefore) }
-        document.notes.addPlain(deepest: deepest, hasNumbers: hasNumbers)
+        document.notes.add(longest: longest, deepest: deepest, hasNumbers: hasNumbers)
         document.scalarCount += scalars
         document.open = open
     }
@@ -442,9 +442,9 @@ internal struct TreeNotes {
         if name.swiftInteger != nil { mayMove = true }
     }
 
-    /// The names that C's loop has taken.
-    internal mutating func addPlain(deepest depth: Int, hasNumbers: Bool) {
-        longest = max(longest, recast_longest_name)
+    /// The names that C's loop has taken, of so many bytes at most.
+    internal mutating func add(longest count: Int, deepest depth: Int, hasNumbers: Bool) {
+        longest = max(longest, count)
         deepest = max(deepest, depth)
         if hasNumbers { mayMove = true }
     }

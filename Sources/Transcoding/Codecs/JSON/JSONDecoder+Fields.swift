@@ -188,9 +188,7 @@ extension JSON.Decoder {
             }
             var name = DirectName()
             var start = at
-            if at > blocksEnd, state != .commaOrEnd, nameRoom >= 0,
-                !isObject || !checksNames || !memberNames.isInTable(depth: levels.count)
-            {
+            if at > blocksEnd, state != .commaOrEnd, nameRoom >= 0 {
                 unsafe blocks.at = at
                 unsafe blocks.to = to
                 unsafe blocks.skip = skip
@@ -459,6 +457,7 @@ extension JSON.Decoder {
         unsafe blocks.false_text = flattener.asText(.false)
         unsafe blocks.null_text = flattener.asText(.null)
         unsafe blocks.style = Self.blockStyle(flattener.options.arrays)
+        unsafe blocks.mixes_styles = flattener.mixesArrays
         unsafe blocks.longest_text = Self.longestText
         unsafe blocks.longest_number = limits.number
         unsafe blocks.longest_name = flattener.limits.key
@@ -507,7 +506,8 @@ extension JSON.Decoder {
         var level = recast_level()
         level.prefix_count = isHeld ? 0 : container.prefixEnd
         level.name_end = container.nameEnd
-        level.name_room = isHeld ? Self.unlimited : flattener.directNameRoom
+        // A document that is held bounds each name by itself.
+        level.name_room = isHeld ? limits.key : flattener.directNameRoom
         level.position = container.position
         level.index = elementIndex
         level.is_object = isInObject
@@ -547,17 +547,20 @@ extension JSON.Decoder {
             if checksNames {
                 // SAFETY: each level's names stand behind those of the one before.
                 let end = unsafe number < last ? next.first_name : blocks.names_count
+                let longEnd = unsafe number < last ? next.first_long : blocks.long_count
                 let bytesLeft = unsafe number < last ? next.bytes_before : blocks.bytes_left
                 unsafe memberNames.take(
-                    end &- level.first_name, depth: depth &+ number, bits: level.bits, bytesLeft: bytesLeft)
+                    end &- level.first_name, longEnd &- level.first_long, depth: depth &+ number, bits: level.bits,
+                    bytesLeft: bytesLeft)
             }
             guard number < last else { return }
             var name = DirectName()
             if level.is_object {
-                let run = unsafe FieldText.plainRun(source + next.name_start)
                 name.start = next.name_start
                 name.count = next.name_count
-                name.key = .init(first: run.first, last: run.last, count: run.count)
+                let run = unsafe FieldText.plainRun(source + next.name_start)
+                name.isPlain = run.count == name.count && run.count <= recast_longest_plain_name
+                if name.isPlain { name.key = .init(first: run.first, last: run.last, count: run.count) }
             }
             unsafe openDirectly(isObject: next.is_object, name, of: input, source, in: &flattener, fields, table)
             top &+= 1
@@ -587,8 +590,7 @@ extension JSON.Decoder {
     mutating func readHeld<Target: DirectFieldEncoder & ~Copyable>(
         _ input: Span<UInt8>, into flattener: inout Flattener<Target>, watching watched: UInt64, count: inout Int
     ) -> Int {
-        // The loop knows no limit of names, but takes none of sixteen bytes.
-        guard usesBlocks, mutedDepth < 0, input.count > Self.shortSlice, limits.key >= 16, isBetweenItems,
+        guard usesBlocks, mutedDepth < 0, input.count > Self.shortSlice, isBetweenItems,
             levels.count == flattener.containers.count, flattener.holdsDirectly(input.count),
             Tree.Record.isLaidOutAsInC,
             let fields = flattener.target.directFields(flattener.options)
@@ -640,6 +642,7 @@ extension JSON.Decoder {
                     unsafe flattener.hold(
                         after: count, scalars: Int(blocks.fields) - Int(scalars), open: blocks.open,
                         hasMany: blocks.has_many, childrenBefore: children, deepest: depth + blocks.deepest,
+                        longest: max(Int(recast_longest_plain_name), blocks.longest_name_taken),
                         hasNumbers: blocks.has_number_names)
                     state = unsafe state(at: blocks.place)
                 }

@@ -73,13 +73,13 @@ extension JSON {
         private static let kept = 64 * 1024
         /// The names that an object has before it uses the table.
         private static let few = Int(recast_few_names)
-        /// The names that there is room for when others add them.
-        private static let lent = 128
+        /// The names, and the bytes of those of more than sixteen, that there is room for when others add them.
+        private static let lent = (names: 128, bytes: 1024)
 
         /// Made when an object first needs the table.
         private var hash: ByteHash?
         /// The bytes of names of more than sixteen.
-        private var bytes = ByteStore()
+        private var bytes = OwnedArray<UInt8>()
         private var entries = OwnedArray<Entry>()
         /// The innermost object that has names; what it says where there is none holds for none.
         private var top = Object(depth: -1, start: 0, heldBefore: 0, bytesBefore: 0)
@@ -134,7 +134,8 @@ extension JSON {
         }
 
         /// Lets `fields` add names to the open objects from `depth` on, the first of which is `level` if it is one, and look at those that
-        /// there are: `take` must follow before anything else is done here. None with one of the `watched` bits is added to that one.
+        /// there are: `take` must follow for all that are added before anything else is done here. None with one of the `watched` bits is
+        /// added to the first object.
         ///
         /// Unsafe: `fields` may write where it is told to only until then.
         @inline(__always)
@@ -143,30 +144,50 @@ extension JSON {
             to fields: inout recast_fields, depth: Int, level: inout recast_level, watching watched: UInt64
         ) {
             let count = depth == top.depth ? entries.count &- top.start : 0
-            // SAFETY: the room is what the array has, behind the names that it has of this object.
-            unsafe fields.names = entries.reserve(Self.lent) - count
-            unsafe fields.names_room = Self.lent
+            let isInTable = count > 0 && top.isInTable
+            if isInTable, entries.count &+ Self.lent.names > chains.count {
+                grow(for: entries.count &+ Self.lent.names)
+            }
+            // SAFETY: the room is what the arrays have, behind the names that they have of this object, and their bytes.
+            unsafe fields.names = entries.reserve(Self.lent.names) - count
+            unsafe fields.names_room = Self.lent.names
             unsafe fields.names_count = count
             unsafe fields.bytes_left = max(0, limit &- held)
-            unsafe fields.left_bits = count > 0 && top.isInTable ? .max : watched
-            level.bits = unsafe (count > 0 ? top.bits : 0) | fields.left_bits
+            unsafe fields.left_bits = watched
+            unsafe fields.long_names = bytes.reserve(Self.lent.bytes) - bytes.count
+            unsafe fields.long_count = bytes.count
+            unsafe fields.long_room = bytes.count &+ Self.lent.bytes
+            unsafe fields.chains = nil
+            level.bits = (count > 0 ? top.bits : 0) | watched
+            if isInTable { unsafe lendChains(to: &fields, from: entries.count &- count) }
         }
 
-        /// Whether `lend` would be in vain: the object at `depth` has its names in the table.
-        func isInTable(depth: Int) -> Bool { depth == top.depth && top.isInTable }
+        /// As above, the chains of the innermost object's names, of which the first one has the number `start`.
+        @inline(never)
+        @unsafe
+        private mutating func lendChains(to fields: inout recast_fields, from start: Int) {
+            guard let key = hash?.key else { return }
+            // SAFETY: there is a chain for each name that may come.
+            unsafe fields.chains = chains.reserve(0) - chains.count
+            unsafe fields.chains_count = chains.count
+            unsafe fields.names_start = Int32(truncatingIfNeeded: start)
+            unsafe (fields.seed, fields.multiplier) = key
+            unsafe fields.depth_in_chains = UInt32(truncatingIfNeeded: Self.salt(top.depth))
+        }
 
-        /// Counts the next `count` names that were lent room for: those of the open object at `depth`, with their bits, behind
-        /// which `bytesLeft` may be held.
+        /// Counts the next `count` names that were lent room for, and `longCount` bytes of the long ones: those of the open object at
+        /// `depth`, with their bits, behind which `bytesLeft` may be held.
         ///
         /// Unsafe: so many must have been written since `lend`.
         @inline(__always)
         @unsafe
-        mutating func take(_ count: Int, depth: Int, bits: UInt64, bytesLeft: Int) {
+        mutating func take(_ count: Int, _ longCount: Int, depth: Int, bits: UInt64, bytesLeft: Int) {
             guard count > 0 else { return }
             if depth != top.depth { open(depth: depth) }
             top.bits = bits
             held = limit &- bytesLeft
             unsafe entries.commit(count)
+            unsafe bytes.commit(longCount)
         }
 
         @inline(__always)
@@ -199,7 +220,7 @@ extension JSON {
                     count: Int32(truncatingIfNeeded: key.count), next: -1, hash: slot))
             if key.count > 16 { bytes.append(contentsOf: name) }
             if top.isInTable {
-                if entries.count > chains.count { grow() } else { chain(entries.count - 1) }
+                if entries.count > chains.count { grow(for: entries.count) } else { chain(entries.count - 1) }
             } else {
                 top.bits |= key.bit
                 if entries.count - top.start >= Self.few { useTable() }
@@ -248,7 +269,7 @@ extension JSON {
                 outer.removeAll()
             }
             if chains.count * 4 + entries.capacity * 32 + bytes.capacity > Self.kept {
-                bytes = ByteStore()
+                bytes.free()
                 entries.free()
                 chains.free()
             }
@@ -259,8 +280,11 @@ extension JSON {
         private func chainHash(_ key: Key, _ name: Span<UInt8>) -> UInt32 {
             guard let hash else { return 0 }
             let value = key.count <= 16 ? hash(key.first, key.last, salt: key.count) : hash(name)
-            return UInt32(truncatingIfNeeded: value ^ UInt64(truncatingIfNeeded: top.depth) &* 0x9E37_79B9)
+            return UInt32(truncatingIfNeeded: value ^ Self.salt(top.depth))
         }
+
+        /// What tells the names of an object from those of others.
+        private static func salt(_ depth: Int) -> UInt64 { UInt64(truncatingIfNeeded: depth) &* 0x9E37_79B9 }
 
         private mutating func chain(_ index: Int) {
             let slot = Int(entries[index].hash) & (chains.count - 1)
@@ -281,14 +305,14 @@ extension JSON {
             }
             top.isInTable = true
             top.bits = .max
-            if entries.count > chains.count { return grow() }
+            if entries.count > chains.count { return grow(for: entries.count) }
             for index in top.start..<entries.count { chain(index) }
         }
 
-        /// Makes the table larger and chains all names anew, those of the outer objects first.
-        private mutating func grow() {
+        /// Makes the table larger, for so many names, and chains all names anew, those of the outer objects first.
+        private mutating func grow(for count: Int) {
             var size = max(64, chains.count * 2)
-            while size < entries.count { size *= 2 }
+            while size < count { size *= 2 }
             chains.removeAll()
             for _ in 0..<size { chains.append(-1) }
             for number in 0...outer.count {
