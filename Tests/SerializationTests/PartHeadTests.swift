@@ -37,6 +37,22 @@ struct PartHeadTests {
             testDescription: "order: sorted",
             expected: "a=2|b:text/x=1|l[]:text/y=3|l[]=4|o[k]:application/json={}", headers: 3
         ) { $0.fieldEncoding.order = .sorted },
+        // Dialects that hold a document, of which elements may be written past the events.
+        Row(
+            testDescription: "dialect: afnetworking",
+            expected: "a=2|b:text/x=1|l[]:text/y=3|l[]=4|o[k]:application/json={}", headers: 3
+        ) { ($0.rewritesNames, $0.fieldEncoding) = (true, FieldEncodingOptions(dialect: .afnetworking)) },
+        Row(
+            testDescription: "dialect: alamofire",
+            expected: "a=2|b:text/x=1|l[]:text/y=3|l[]=4|o[k]:application/json={}", headers: 3
+        ) { ($0.rewritesNames, $0.fieldEncoding) = (true, FieldEncodingOptions(dialect: .alamofire)) },
+        Row(
+            testDescription: "dialect: php, order: sorted",
+            expected: "a=2|b:text/x=1|l[0]:text/y=3|l[1]=4|o[k]:application/json={}", headers: 3
+        ) {
+            ($0.rewritesNames, $0.fieldEncoding) = (true, FieldEncodingOptions(dialect: .php))
+            $0.fieldEncoding.order = .sorted
+        },
         Row(
             testDescription: "arrays: indices",
             expected: "b:text/x=1|a=2|l[0]:text/y=3|l[1]=4|o[k]:application/json={}", headers: 3

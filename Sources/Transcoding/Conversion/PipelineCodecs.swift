@@ -249,7 +249,9 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
 
 extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     internal static func drain(_ flattener: inout Flattener<Self>) throws(ConversionError) -> Bool {
-        try flattener.drainDirectly()
+        // What the heads of parts said besides a name only events write.
+        guard encodesText || !flattener.document.hasHeads else { return try flattener.drain() }
+        return try flattener.drainDirectly()
     }
 
     internal static func write(
