@@ -114,6 +114,20 @@ struct MapTableTests {
         }
     }
 
+    @Test("booleans that are set go out as all others do, while values pass and on the tree")
+    func numericBooleans() {
+        let value = Literal.object([.init(name: "x", value: .array([.bool(true), .null, .bool(false)]))])
+        for isTree in [false, true] {
+            let plan = plan(.json, .json) {
+                $0.map = set(("s", .literal(.bool(false))), ("t", .literal(value)), ("u", .source(0)))
+                $0.fieldEncoding.booleans = .numeric
+                if isTree { $0.types = [TypeRule(path: path("nothing.at.all"), type: .string)] }
+            }
+            let expected = #"{"s":0,"a":1,"t":{"x":[1,null,0]},"u":"true"}"#
+            #expect(convert(plan, #"{"s":1,"a":true}"#, sources: ["true"]) == expected, "\(isTree)")
+        }
+    }
+
     static let trees: [Row] = [
         Row(rename(("a", "b")), #"{"a":1,"c":2}"#, #"{"c":2,"b":1}"#),
         Row(rename(("a", "u.id")), #"{"a":1,"u":{"n":2}}"#, #"{"u":{"n":2,"id":1}}"#),

@@ -90,14 +90,16 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     ) {
         self.encoder = encoder
         self.observer = observer
-        self.map = map
         rules = plan.files
         hasFiles = plan.output.hasFiles
         declaresFiles = hasFiles || plan.files.contains { $0.image != nil }
         gate = FileGate(plan, isObserved: observer != nil)
         nameSources = hasFiles ? gate.nameSources : []
         omitsNulls = plan.fieldEncoding.nulls == .omit
-        numericBooleans = plan.output.hasObjects && plan.fieldEncoding.booleans == .numeric
+        let numericBooleans = plan.output.hasObjects && plan.fieldEncoding.booleans == .numeric
+        self.numericBooleans = numericBooleans
+        // What is set goes to the encoder past what makes numbers of booleans.
+        self.map = numericBooleans ? map.withNumericBooleans : map
         hasRules = !map.isEmpty || !plan.files.isEmpty
         self.leavesOutNullMembers = leavesOutNullMembers
         precondition(!leavesOutNullMembers || map.isEmpty && plan.files.isEmpty, "rules need the names of all members")

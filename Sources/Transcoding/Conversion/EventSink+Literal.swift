@@ -33,6 +33,30 @@ extension EventSink where Self: ~Copyable {
     }
 }
 
+extension FieldMap {
+    /// The same map, which sets 1 for true and 0 for false.
+    internal var withNumericBooleans: FieldMap {
+        var map = self
+        for index in map.set.indices {
+            guard case .literal(let literal) = map.set[index].value else { continue }
+            map.set[index].value = .literal(literal.withNumericBooleans)
+        }
+        return map
+    }
+}
+
+extension Literal {
+    fileprivate var withNumericBooleans: Literal {
+        switch self {
+        case .bool(let value): .number(value ? "1" : "0")
+        case .array(let elements): .array(elements.map(\.withNumericBooleans))
+        case .object(let members):
+            .object(members.map { Member(name: $0.name, value: $0.value.withNumericBooleans) })
+        case .null, .number, .string: self
+        }
+    }
+}
+
 /// Makes a value of a document's events. A file is a text.
 package struct LiteralBuilder: EventSink {
     private struct Level {
