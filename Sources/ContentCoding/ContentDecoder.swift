@@ -214,7 +214,13 @@ public final class ContentDecoder {
         let left = limits.decompressed - count
         let room = left < room ? left + 1 : room
         let before = output.count
-        let used = try engine.run(bytes, into: &output, room: room)
+        var used = bytes.count
+        var damage: CodingError?
+        do throws(CodingError) {
+            used = try engine.run(bytes, into: &output, room: room)
+        } catch {
+            damage = error
+        }
         if input { inputCount += used }
         let written = output.count - before
         count += written
@@ -224,6 +230,8 @@ public final class ContentDecoder {
             output.remove(output.count - (count - limits.decompressed)..<output.count)
             throw .decompressed(limits.decompressed)
         }
+        // It lies behind what came out, the byte beyond the limit as well.
+        if let damage { throw damage }
         if let next = stage?.nextCheck, count >= next {
             stage?.nextCheck = count + CodingLimits.floor
             // The end of a coded body, its sum for instance, makes no output: until that has come, 64 KiB are let pass.

@@ -26,6 +26,22 @@ import Testing
         }
     }
 
+    // Of br the library keeps what came out in the call that fails.
+    @Test(
+        "limits.decompressed comes before what is wrong behind it, however the body is cut",
+        arguments: Coding.allCases.filter { $0 != .br })
+    func decompressedBeforeDamage(_ coding: Coding) {
+        let bytes = encoded(text(5000), coding) + Array("what follows is no member".utf8)
+        for limit in [1, 4096, 4999] {
+            for size in [1, 7, 1000, Int.max] {
+                let expected = Decoded(bytes: Array(text(5000)[..<limit]), error: .decompressed(limit))
+                let limits = limits(decompressed: limit)
+                #expect(decoded(bytes, coding, every: size, limits: limits) == expected, "\(limit), \(size)")
+            }
+        }
+        #expect(decoded(bytes, coding, limits: limits(decompressed: 5000)).error != .decompressed(5000))
+    }
+
     @Test("limits.ratio at n-1, n and n+1", arguments: Coding.allCases)
     func ratio(_ coding: Coding) {
         // So long that it is whole multiples of its coded form's length, but for the end that makes it one.
