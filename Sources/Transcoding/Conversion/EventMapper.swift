@@ -3,7 +3,7 @@ internal import Octets
 /// What a route does to a document's values as they pass: the map, as far as it is local, and the declared files.
 ///
 /// Gives what the map gives on a tree, and refuses what that refuses. Local is: any `remove`; a `rename` within one object
-/// that no other rename touches; `set` of a member of the root. `ConversionPlan.mapsWhileStreaming` decides.
+/// that no other rename touches; `set` of a member of the root. `FieldMap.isLocal` decides.
 ///
 /// A value that a rule declares a file becomes one where multipart goes out, decoded in pieces: a string, see `FileText`, an
 /// object, see `FileObject`, or each element of an array. Its filename comes from the rule, or from a text that came before
