@@ -358,6 +358,7 @@ class CutTests(HTTP2UpstreamTestCase):
     routes = """
   - { name: brief, match: "/a.S/brief", upstream: app, timeouts: { gap: 500ms } }
   - { name: small, match: "/a.S/small", upstream: app, limits: { body: 1KiB } }
+  - { name: timed, match: "/a.S/timed", upstream: app, timeouts: { request: 500ms } }
   - { name: plain, match: "/*", upstream: app }
 """
 
@@ -417,6 +418,19 @@ class CutTests(HTTP2UpstreamTestCase):
     def test_the_client_says_more_than_its_route_takes(self):
         self.assertEqual(self.outcome("small", lambda exchange: exchange.stream.wait_for_cut(), [bytes(2000)]),
                          (grpc.StatusCode.RESOURCE_EXHAUSTED, "limit_body", 200, "BL"))
+
+    def test_the_call_takes_longer_than_its_route_allows(self):
+        """Whether its client has said all or not."""
+        self.assertEqual(self.outcome("timed", lambda exchange: exchange.stream.wait_for_cut()),
+                         (grpc.StatusCode.UNKNOWN, "request_timeout", 200, "CT"))
+        self.serve(lambda exchange: exchange.stream.wait_for_cut())
+        with grpc.insecure_channel(f"127.0.0.1:{self.recast.port}", OPTIONS) as channel:
+            answers = channel.unary_stream("/a.S/timed")(b"", timeout=DEADLINE, metadata=[("x-request-id", "said-all")])
+            with self.assertRaises(grpc.RpcError):
+                list(answers)
+        self.assertEqual((answers.code(), answers.details().split(":")[0]), (grpc.StatusCode.UNAVAILABLE, "request_timeout"))
+        entry = self.recast.log_entry("said-all")
+        self.assertEqual((entry["flags"], entry["code"]), ("UT", "request_timeout"))
 
     def test_the_server_s_own_reset_stays_one(self):
         self.assertEqual(self.outcome("x", lambda exchange: exchange.abort(INTERNAL_ERROR))[0], grpc.StatusCode.INTERNAL)

@@ -268,8 +268,9 @@ import Transcoding
             try rig.until("the cut") { third.isOver }
             #expect(third.text.hasSuffix("ab"))
             #expect(rig.worker.counters.admission.count(of: .request) == 3)
-            let flags = try rig.logLines().map { $0["flags"] as? String }
-            #expect(flags == ["CT", "UT", "UT"])
+            let lines = try rig.logLines()
+            #expect(lines.map { $0["flags"] as? String } == ["CT", "UT", "UT"])
+            #expect(lines.map { $0["code"] as? String } == Array(repeating: "request_timeout", count: 3))
         }
     }
 

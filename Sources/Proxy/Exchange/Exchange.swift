@@ -311,7 +311,8 @@ final class Exchange {
         worker.counters.admission.count(.request)
         let refusal = Refusal.requestTimeout(isRead: machine.isRequestRead)
         if !machine.isRequestRead { tell(.lastRequest) }
-        if machine.response == .streaming { fail(refusal.flag) } else { refuse(refusal) }
+        // A response that has begun is cut: log, metrics and trailers of a call say why.
+        refuse(refusal)
     }
 
     /// The client has room again.
