@@ -6,7 +6,7 @@ from admin import Admin, admin_port
 from ext_proc_client import ExtProcTestCase, Processing
 from ext_proc_client import pseudo as processed
 from harness import DEADLINE, FORM, Recast
-from http2_client import ACK, PING, HTTP2Client, HTTP2TestCase, ping, pseudo
+from http2_client import ACK, PING, HTTP2Client, HTTP2TestCase, ping, pseudo, window_update
 from http2_upstream_support import HTTP2ServerTestCase
 from lifecycle_support import wait_until
 
@@ -185,3 +185,26 @@ class UpstreamPingTests(HTTP2ServerTestCase):
             wait_until(f"{count} questions", lambda: self.asked(server) >= count)  # noqa: B023
             speak.release()
         self.assertEqual(client.response().body, b"xxx")
+
+    def test_what_a_slow_client_takes_later_is_no_word_of_the_server(self):
+        """It has come before the silence was asked about."""
+        server, is_sent = self.server(), threading.Event()
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.respond(200)
+            exchange.content(bytes(140_000))
+            is_sent.set()
+            exchange.stream.wait_for_cut()
+
+        server.script = script
+        proxy = self.proxy(server, routes="  - { name: all, match: '/*', upstream: app, timeouts: { gap: 3s } }\n",
+                           settings="http2: { ping: 500ms }\n")
+        client = HTTP2Client(proxy.port, window=1, gives=False)
+        self.addCleanup(client.socket.close)
+        stream = client.request()
+        self.assertTrue(is_sent.wait(DEADLINE))
+        wait_until("it is asked twice", lambda: self.asked(server) == 2)
+        client.send(window_update(0, 1 << 20) + window_update(stream, 1 << 20))
+        self.assertEqual(len(client.over(stream).body), 140_000)
+        self.assertEqual(self.asked(server), 2)

@@ -55,6 +55,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     /// How often the server was asked for a sign of life since it has said anything in a stream, and when last.
     private var questions = 0
     private var askedAt: UInt64 = 0
+    /// Whether what has just come is looked at. What had come before, and a slow client takes now, is no word of the server.
+    private var isHearing = false
     /// What had been written while it couldn't be asked, when that was looked at last, and what its system had taken of it.
     private var writtenBefore: UInt64 = 0
     private var takenBefore: UInt64 = 0
@@ -154,7 +156,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     /// response when the connection was closed it looks at by itself.
     func noteTouched(_ side: HTTP2Upstream) {
         guard phase != .closed else { return }
-        if questions > 0 { endQuestions() }
+        if questions > 0, isHearing { endQuestions() }
         touched.append(side)
     }
 
@@ -172,12 +174,14 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         heardAt = pool.loop.now
         if wait == .ping { expectSign() }
         if phase == .opening, bytes.count >= 5, bytes.extracting(0..<5).isEqual(to: "HTTP/") { speaksHTTP1 = true }
+        isHearing = true
         do throws(HTTP2Error) {
             try session.read(bytes, now: pool.loop.now)
         } catch {
             fail()
             return bytes.count
         }
+        isHearing = false
         settleTouched()
         schedule()
         return bytes.count
