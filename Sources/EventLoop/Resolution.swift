@@ -12,14 +12,36 @@ public final class Resolution {
     private var resolver: Resolver?
 
     // c-ares tells the addresses of both families together, when both are there or one is given up, and that takes it longer than there
-    // is time. So each is asked for by itself where both are not there soon.
+    // is time. So each is asked for by itself where both are not there soon; of all names at once for which the search domains make one of
+    // several, since c-ares would go on to the next domain where a name has no address of one family, and what that has may be anybody's.
     private var name = ""
     private var deadline: UInt64 = 0
-    /// Questions for one family that were asked, those of them that are over, and those of these that have an answer, if only that there
-    /// is no address.
-    private var apart = (asked: 0, over: 0, answered: 0)
-    /// What those have brought.
-    private var found: (addresses: [SocketAddress], ttl: Int32) = ([], .max)
+    private var apart: [Apart] = []
+    /// Whether the timer gives the rest of what was asked for so a little time.
+    private var isResting = false
+
+    /// What is known of one of the names, of each family by itself.
+    private struct Apart {
+        var addresses: [SocketAddress] = []
+        var ttl = Int32.max
+        /// Questions that are over, of two, and those of them that have an answer, if only that there is no address.
+        var over = 0
+        var answered = 0
+        /// Whether an answer was that there is no such name, which is so for both families.
+        var isAbsent = false
+    }
+
+    /// What counts of them, and whether nothing that is still to come can change it: the first name that has addresses, where those before
+    /// it have none as far as anybody speaks of them.
+    private var chosen: (found: Apart, isSure: Bool)? {
+        var isSure = true
+        for one in apart {
+            isSure = isSure && one.over == 2
+            if !one.addresses.isEmpty { return (one, isSure) }
+            guard one.isAbsent || one.answered == 2 else { return nil }
+        }
+        return nil
+    }
 
     /// Whether the completion is given the addresses of one family, and of the other one nobody knows.
     public private(set) var isPartial = false
@@ -59,20 +81,23 @@ public final class Resolution {
 
     private func timerFired() {
         let now = loop.now
-        guard apart.asked == 0, now < deadline else { return finish(foundOr(.timedOut), ttl: foundTTL) }
+        guard now < deadline, chosen == nil else { return finish(foundOr(.timedOut), ttl: foundTTL) }
+        isResting = false
         timer?.set(after: deadline - now)
-        apart.asked = 2
-        resolver?.askApart(name, for: self)
+        guard apart.isEmpty, let resolver else { return }
+        let names = resolver.names(of: name)
+        apart = Array(repeating: Apart(), count: names.count)
+        for (index, name) in names.enumerated() { resolver.askApart(name, index, for: self) }
     }
 
     /// What is known of one family, or the failure of both.
     private func foundOr(_ error: ResolveError) -> Result<[SocketAddress], ResolveError> {
-        guard !found.addresses.isEmpty else { return .failure(error) }
-        isPartial = apart.answered < 2
+        guard let found = chosen?.found else { return .failure(error) }
+        isPartial = found.answered < 2
         return .success(found.addresses)
     }
 
-    private var foundTTL: Int { found.addresses.isEmpty ? 0 : Int(max(0, found.ttl)) }
+    private var foundTTL: Int { Int(max(0, chosen?.found.ttl ?? 0)) }
 
     /// Called by c-ares, which must not be entered again from here: hence at the end of the tick.
     internal func answered(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
@@ -89,19 +114,24 @@ public final class Resolution {
         }
     }
 
-    /// The same for one family alone. What it says of failures the question for both will say, too.
-    internal func answeredApart(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
+    /// The same for one family alone of the name with that index. What it says of failures the question for both will say, too.
+    internal func answeredApart(_ index: Int, _ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
         guard isUnderWay else { return }
-        apart.over += 1
-        if [ARES_SUCCESS, ARES_ENODATA, ARES_ENOTFOUND].contains(status) { apart.answered += 1 }
+        var one = apart[index]
+        one.over += 1
+        one.isAbsent = one.isAbsent || [ARES_ENOTFOUND, ARES_EBADNAME].contains(status)
+        if [ARES_SUCCESS, ARES_ENODATA, ARES_ENOTFOUND, ARES_EBADNAME].contains(status) { one.answered += 1 }
         if status == ARES_SUCCESS {
             // SAFETY: as above.
             let (addresses, ttl) = unsafe addresses(of: result)
-            for address in addresses where !found.addresses.contains(address) { found.addresses.append(address) }
-            found.ttl = min(found.ttl, ttl)
+            for address in addresses where !one.addresses.contains(address) { one.addresses.append(address) }
+            one.ttl = min(one.ttl, ttl)
         }
-        guard !found.addresses.isEmpty else { return }
-        if apart.over == apart.asked { return finishLater(foundOr(.notFound), ttl: foundTTL) }
+        apart[index] = one
+        guard let chosen else { return }
+        if chosen.isSure { return finishLater(foundOr(.notFound), ttl: foundTTL) }
+        guard !isResting else { return }
+        isResting = true
         let now = loop.now
         timer?.set(after: deadline > now ? min(Self.rest, deadline - now) : 1)
     }

@@ -87,8 +87,13 @@ public final class Resolver {
         return resolution
     }
 
-    /// Asks for the addresses of each family by itself, beside the question for both.
-    internal func askApart(_ name: String, for resolution: Resolution) { sockets.askApart(name, for: resolution) }
+    /// The absolute names that a name may stand for, in the order in which they are asked for.
+    internal func names(of name: String) -> [String] { sockets.names(of: name) }
+
+    /// Asks for the addresses of each family by itself, of the absolute name with that index, beside the question for both.
+    internal func askApart(_ name: String, _ index: Int, for resolution: Resolution) {
+        sockets.askApart(name, index, for: resolution)
+    }
 
     /// The names of this machine are absolute with and without a dot at their end (RFC 6761 §6.3), and in `/etc/hosts` they have none.
     private static func withoutDotOfLocal(_ host: String) -> String {

@@ -45,28 +45,58 @@ final class ResolverSockets {
         }
     }
 
-    /// Asks for the addresses of each family by itself.
-    func askApart(_ host: String, for resolution: Resolution) {
+    /// What a question for one family is of.
+    private final class Apart {
+        let resolution: Resolution
+        let index: Int
+
+        init(_ resolution: Resolution, _ index: Int) {
+            self.resolution = resolution
+            self.index = index
+        }
+    }
+
+    /// Asks for the addresses of each family by itself. `host` is absolute.
+    func askApart(_ host: String, _ index: Int, for resolution: Resolution) {
         for family in [AF_INET, AF_INET6] {
             // SAFETY: see below.
-            unsafe ask(host, family, for: resolution) { context, status, _, result in
-                let resolution = unsafe Unmanaged<Resolution>.fromOpaque(context!).takeRetainedValue()
-                unsafe resolution.answeredApart(status, result)
+            unsafe ask(host, family, for: Apart(resolution, index)) { context, status, _, result in
+                let apart = unsafe Unmanaged<Apart>.fromOpaque(context!).takeRetainedValue()
+                unsafe apart.resolution.answeredApart(apart.index, status, result)
                 unsafe ares_freeaddrinfo(result)
             }
         }
     }
 
     private func ask(
-        _ host: String, _ family: Int32, for resolution: Resolution, _ answer: @escaping ares_addrinfo_callback
+        _ host: String, _ family: Int32, for asker: some AnyObject, _ answer: @escaping ares_addrinfo_callback
     ) {
         guard let channel = unsafe channel else { return }
         var hints = ares_addrinfo_hints()
         hints.ai_family = family
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         // SAFETY: c-ares calls back exactly once, whatever happens; that call takes over the reference. The name is copied.
-        unsafe ares_getaddrinfo(channel, host, nil, &hints, answer, Unmanaged.passRetained(resolution).toOpaque())
+        unsafe ares_getaddrinfo(channel, host, nil, &hints, answer, Unmanaged.passRetained(asker).toOpaque())
         armTimer()
+    }
+
+    /// The names that c-ares asks for where it is asked for `host`, in their order, each absolute.
+    func names(of host: String) -> [String] {
+        guard host.utf8.last != UInt8(ascii: "."), let channel = unsafe channel else { return [host] }
+        var options = unsafe ares_options()
+        var mask: Int32 = 0
+        // SAFETY: c-ares fills the options, which it has set to nothing before, and they are given back when they have been read.
+        defer { unsafe ares_destroy_options(&options) }
+        guard unsafe ares_save_options(channel, &options, &mask) == ARES_SUCCESS else { return [host + "."] }
+        let domains = unsafe UnsafeBufferPointer(start: options.domains, count: max(0, Int(options.ndomains)))
+        let searched = unsafe domains.compactMap { domain -> String? in
+            guard let domain = unsafe domain else { return nil }
+            var name = unsafe host + "." + String(cString: domain)
+            while name.utf8.last == UInt8(ascii: ".") { name.removeLast() }
+            return name + "."
+        }
+        let dots = host.utf8.count { $0 == UInt8(ascii: ".") }
+        return unsafe dots >= options.ndots ? [host + "."] + searched : searched + [host + "."]
     }
 
     /// c-ares wants to know about `socket`, or, with neither, is about to close it.

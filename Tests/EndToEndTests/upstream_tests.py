@@ -479,6 +479,31 @@ class NameTests(RecastTestCase):
         names.ignored.add(28)
         self.assertEqual(self.body(self.named(names, ", connect: 20s")), "127.0.0.2")
 
+    def searched(self, names):
+        """Behind a name that stands for one in either of two domains."""
+        self.addCleanup(names.stop)
+        with unittest.mock.patch.dict(os.environ, {"LOCALDOMAIN": "one.test two.test", "RES_OPTIONS": "ndots:1"}):
+            return self.recast(
+                f"{{ address: \"app:{self.server.port}\", resolve: {{ servers: \"127.0.0.1:{names.port}\" }}, connect: 20s }}")
+
+    def test_the_other_family_is_none_of_a_name_in_the_next_search_domain(self):
+        """A name that has no address of the family of which its server speaks is there all the same."""
+        names = NameServer()
+        names.named = {"app.one.test": ["::1"], "app.two.test": ["127.0.0.3"]}
+        names.ignored.add(("app.one.test", 28))
+        proxy = self.searched(names)
+        self.assertEqual(self.get(proxy).status, 503)
+        names.ignored.clear()
+        names.named["app.one.test"] = ["127.0.0.2"]
+        self.wait_for("an answer", lambda: self.get(proxy).status == 200)
+        self.assertEqual(self.body(proxy), "127.0.0.2")
+
+    def test_a_name_in_the_next_search_domain_is_found_where_nobody_speaks_of_one_family(self):
+        names = NameServer()
+        names.named = {"app.one.test": None, "app.two.test": ["127.0.0.3"]}
+        names.ignored.add(28)
+        self.assertEqual(self.body(self.searched(names)), "127.0.0.3")
+
     def test_addresses_of_a_family_of_which_nobody_speaks_any_more_are_kept(self):
         names = NameServer(["127.0.0.2", "::1"])
         self.addCleanup(names.stop)

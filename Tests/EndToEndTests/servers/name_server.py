@@ -6,12 +6,12 @@ import threading
 
 
 class NameServer:
-    """`addresses`: those of every name that `named` has none for. `manner`: answers, nxdomain, servfail, silent. Long answers are cut over UDP."""
+    """`addresses`: those of every name that `named` has none for; a name that has None there doesn't exist. `manner`: answers, nxdomain, servfail, silent. Long answers are cut over UDP."""
 
     def __init__(self, addresses=(), manner="answers", ttl=1):
         self.addresses, self.manner, self.ttl = list(addresses), manner, ttl
         self.named = {}
-        self.ignored = set()  # kinds of questions that are never answered, as 28 for AAAA
+        self.ignored = set()  # questions that are never answered: kinds, as 28 for AAAA, or (name, kind)
         self.asked = set()
         self.questions = 0
         self.questions_over_tcp = 0
@@ -47,12 +47,13 @@ class NameServer:
         self.asked.add(name)
         kind = struct.unpack("!H", question[end + 1:end + 3])[0]
         end += 5
-        if kind in self.ignored:
+        if kind in self.ignored or (name, kind) in self.ignored:
             return b""
         families = {1: socket.AF_INET, 28: socket.AF_INET6}
-        addresses = self.named.get(name, self.addresses) if kind in families and self.manner == "answers" else []
+        named = self.named.get(name, self.addresses)
+        addresses = named or [] if kind in families and self.manner == "answers" else []
         addresses = [address for address in addresses if (":" in address) == (kind == 28)]
-        code = {"nxdomain": 3, "servfail": 2}.get(self.manner, 0)
+        code = {"nxdomain": 3, "servfail": 2}.get(self.manner, 3 if named is None else 0)
         flags = 0x8180 | code
         packed = [socket.inet_pton(families[kind], address) for address in addresses]
         records = b"".join(b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, self.ttl, len(one)) + one for one in packed)
