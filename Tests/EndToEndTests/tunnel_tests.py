@@ -8,6 +8,7 @@ import select
 import socket
 import struct
 import threading
+import time
 
 from harness import DEADLINE, ProxyTestCase, Recast, select_nothing
 from raw_client import Client
@@ -168,6 +169,7 @@ class TunnelEndTests(ProxyTestCase):
     upstream_receive_buffer = 8192
     routes = """
   - { name: brief, match: /brief, upstream: app, timeouts: { tunnel: 700ms } }
+  - { name: longer, match: /longer, upstream: app, timeouts: { tunnel: 2s } }
   - { name: plain, match: "/*", upstream: app }
 """
 
@@ -214,6 +216,31 @@ class TunnelEndTests(ProxyTestCase):
         self.assertEqual(count + read_to_end(connection)[0], MUCH)
         connection.close()  # its own side, which is waited for, too
         self.assertNotIn("flags", self.recast.log_entry(self.id()))
+
+    def test_who_was_slow_to_read_has_the_whole_time_for_an_answer(self):
+        """The time counts from the last byte that was taken, and not from when it was looked at last before that."""
+        count = 1 << 20
+
+        def script(exchange):
+            exchange.send(SWITCHED)
+            exchange.send(bytes(count))
+            exchange.send(exchange.reader.exactly(4))
+            exchange.close()
+
+        self.upstream.script = script
+        begun, left = time.monotonic(), count
+        connection = self.open("/longer")
+        while left > 0:
+            # It was looked at after two seconds, and will be after four.
+            left -= len(connection.recv(min(left, 8192 if time.monotonic() < begun + 3 else left)))
+            if time.monotonic() < begun + 3:
+                select_nothing()
+        connection.settimeout(begun + 4.7 - time.monotonic())
+        with self.assertRaises(TimeoutError):
+            connection.recv(1)
+        connection.settimeout(DEADLINE)
+        connection.sendall(b"word")
+        self.assertEqual(connection.recv(4), b"word")
 
     def test_a_client_that_reads_nothing_can_t_take_what_it_got_for_all(self):
         self.push()

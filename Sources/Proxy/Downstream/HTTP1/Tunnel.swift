@@ -16,8 +16,9 @@ final class Tunnel: StreamHandler {
     private var timer: Timer!
     private let idle: UInt64
     private var isClosed = false
-    /// What the systems of both sides had taken when it was looked at last.
+    /// What the systems of both sides had taken when it was looked at last, and whether that was since the last byte came.
     private var taken: UInt64 = 0
+    private var wasLookedAt = false
     /// Bytes that the client has sent since the tunnel began.
     private(set) var bytesUp = 0
     /// Bytes that the upstream has sent since.
@@ -60,8 +61,10 @@ final class Tunnel: StreamHandler {
     private func lookAtBytes() {
         let (taken, written) = (client.bytesTaken &+ upstream.bytesTaken, client.bytesWritten &+ upstream.bytesWritten)
         let waits = taken < written || client.queued > 0 || upstream.queued > 0
-        guard waits, taken != self.taken else { return end(.tunnelIdle) }
+        // When bytes were taken is known only behind a first look; then the last of them have the whole time, too.
+        guard taken != self.taken, waits || wasLookedAt else { return end(.tunnelIdle) }
         self.taken = taken
+        wasLookedAt = true
         timer.set(after: idle)
     }
 
@@ -70,6 +73,7 @@ final class Tunnel: StreamHandler {
     private func pass(_ bytes: Span<UInt8>, from stream: Stream) {
         let target = other(than: stream)
         if stream === client { bytesUp += bytes.count } else { bytesDown += bytes.count }
+        wasLookedAt = false
         timer.set(after: idle)
         target.write(bytes)
         if target.isAboveHighWatermark { stream.pauseReading() }
@@ -108,6 +112,7 @@ final class Tunnel: StreamHandler {
     func ended(_ stream: Stream) { passEnd(of: stream) }
 
     func drained(_ stream: Stream) {
+        wasLookedAt = false
         timer.set(after: idle)
         other(than: stream).resumeReading()
         endIfOver()
