@@ -524,6 +524,33 @@ class NameTests(RecastTestCase):
         self.wait_for("an answer that is whole", lambda: state() == (["127.0.0.3"], None))
         self.assertEqual(self.body(proxy), "127.0.0.3")
 
+    def test_a_name_that_a_reload_has_taken_away_is_looked_up_for_who_waits_for_it_and_not_again(self):
+        upstream, names = Upstream(), NameServer(["127.0.0.1"], manner="silent")
+        self.addCleanup(upstream.stop)
+        self.addCleanup(names.stop)
+        release = upstream.hold(self)
+        proxy = self.recast(
+            f"{{ address: \"app.recast.test:{upstream.port}\", resolve: {{ servers: \"127.0.0.1:{names.port}\" }}, connect: 20s }}")
+        with Client(proxy.port) as client:
+            client.request("GET", "/")
+            self.wait_for("a question", lambda: names.questions)
+            with open(proxy.config) as file:
+                text = file.read()
+            with open(proxy.config, "w") as file:
+                file.write(text.replace("app.recast.test", "other.recast.test"))
+            reload(proxy)
+            names.manner = "answers"
+            upstream.wait_for()
+            asked = []
+            for number in range(6):
+                names.asked.clear()
+                self.wait_for("the other name's next look-up", lambda: "other.recast.test" in names.asked)
+                if number > 2:  # what was asked while nobody answered may be asked once more
+                    asked += names.asked
+            self.assertEqual(set(asked), {"other.recast.test"})
+            release.set()
+            self.assertEqual(client.response().status, 200)
+
     def test_row_60_200_addresses_come_over_tcp_and_32_are_used(self):
         names = NameServer([f"127.0.1.{index}" for index in range(1, 201)])
         proxy = self.named(names)

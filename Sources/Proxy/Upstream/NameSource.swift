@@ -83,7 +83,7 @@ final class NameSource {
         // What is known stays in front, so that a server that shuffles a long list doesn't make us change all the time.
         let known = addresses.filter(found.contains)
         addresses = Array((known + found.filter { !known.contains($0) }).prefix(Self.limit))
-        timer.set(after: min(max(UInt64(max(0, seconds)) * 1_000_000_000, minimum), maximum))
+        resolveAgain(after: min(max(UInt64(max(0, seconds)) * 1_000_000_000, minimum), maximum))
         pool.sourceChanged()
     }
 
@@ -101,7 +101,10 @@ final class NameSource {
             addresses = []
         }
         let slowest = addresses.isEmpty ? Self.slowestRetryForAny : min(Self.slowestRetry, maximum)
-        timer.set(after: min(Self.firstRetry << (failures - 1), slowest))
+        resolveAgain(after: min(Self.firstRetry << (failures - 1), slowest))
         pool.sourceChanged()
     }
+
+    /// A pool that settings have no more use for wants the first answer, for those who wait for it, and no other.
+    private func resolveAgain(after time: UInt64) { if !pool.isRetired { timer.set(after: time) } }
 }
