@@ -340,6 +340,20 @@ class DrainTests(DrainTestCase):
             self.assertEqual(client.response(stream).status, 200)
         recast.stop()
 
+    def test_so_is_one_with_a_request_that_was_on_its_way(self):
+        """From the next bytes on: before those nothing asks for the settings."""
+        go_on = self.hold()
+        recast = self.start(workers=1, settings="http2: { ping: 1h }\n")
+        with HTTP2Client(recast.port) as client:
+            stream = client.request()
+            self.upstream.wait_for()
+            self.replace("ping: 1h", "ping: 200ms")
+            client.pause()
+            client.until(lambda: any(kind == PING and not flags & ACK for kind, flags, _ in client.frames))
+            go_on.set()
+            self.assertEqual(client.response(stream).status, 200)
+        recast.stop()
+
     def test_nothing_is_left_open(self):
         self.upstream.script = repeat
         recast = self.start()

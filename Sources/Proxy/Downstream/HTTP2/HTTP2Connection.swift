@@ -175,6 +175,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         limits.requests = max(new.requests, session.requests)
         limits.ping = new.ping
         pingTime = new.ping.nanoseconds
+        // Bytes have come just now.
+        if wait == .sign { arm(.sign, pingTime) }
         new.requests = limits.requests
         isOutdated = new != limits || snapshot.admission.head.head != toldHead
         session.readHeads(within: snapshot.admission.head, by: snapshot.requestRules)
