@@ -3,6 +3,7 @@
 import subprocess
 import tempfile
 import threading
+import time
 
 from harness import DEADLINE, FORM, JSON, Closed, ProxyTestCase, free_port, make_multipart
 from lifecycle_support import wait_until
@@ -87,6 +88,26 @@ class EarlyAnswerTests(ProxyTestCase):
                                 # The last of it may be on its way behind the answer.
                                 wait_until("the upload is whole", lambda: received.is_complete)
                             client.socket.close()
+
+    def test_a_client_that_sends_on_is_held_back_before_its_connection_ends(self):
+        """Clients that see an error as they write look for no answer any more: behind all that is dropped they wait in their write."""
+        self.upstream.script = self.script("closes", 413)
+        client = self.client()
+        client.send(f"POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: {UPLOAD}\r\n\r\n")
+        sent, taken_at = 0, time.monotonic()
+        try:
+            while sent < UPLOAD:
+                sent += client.socket.send(bytes(64 * 1024))
+                taken_at = time.monotonic()
+        except OSError:
+            pass
+        held = time.monotonic() - taken_at
+        self.assertGreater(sent, 16 * MIB)
+        self.assertLess(sent, UPLOAD)
+        self.assertGreater(held, 0.1)  # half a second is what it has
+        response = client.response()
+        self.assertEqual((response.status, response.body), (413, b"early"))
+        self.assertTrue(client.is_closed())
 
     def test_it_reaches_curl(self):
         with tempfile.NamedTemporaryFile() as file:

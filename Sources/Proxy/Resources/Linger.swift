@@ -6,4 +6,6 @@ enum Linger {
     /// Bytes at most. Clients send megabytes before they look for an answer, and a reset would take it from them; the time bounds
     /// the rest.
     static let bytes = 16 * 1024 * 1024
+    /// How long a client of HTTP/1 that has sent more than that is held back before its connection ends: Go's servers wait as long.
+    static let lastTime: UInt64 = 500_000_000
 }

@@ -218,7 +218,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
                 if used == 0, phase == .exchange { return at }
             case .lingering:
                 lingered += rest.count
-                if lingered > Linger.bytes { close() }
+                if lingered > Linger.bytes { endReading() }
                 return bytes.count
             case .tunnel, .handedOver, .closed:
                 return bytes.count
@@ -394,6 +394,14 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         }
         stream.shutdownWrite()
         stream.resumeReading()
+    }
+
+    /// Enough was thrown away. Closing now would reset a client that sends on, and those that meet an error as they write don't look
+    /// for an answer any more: it is held back for a moment instead, in which it can do nothing else than read.
+    private func endReading() {
+        stream.pauseReading()
+        // While something waits for the client it has the time in which it must take some.
+        if wait == .linger { arm(.linger, Linger.lastTime) }
     }
 
     /// Ends a response that can't be finished: a slow client gets what waits of it first, as long as it takes some. So it does where it
