@@ -56,6 +56,18 @@ class FramingTests(ProxyTestCase):
         self.assertEqual(received.json, {"a": "1", "b": "2"})
         self.assertNotIn("x-trailer", received.fields)
 
+    def test_no_content_is_told_as_the_client_told_it(self):
+        for method in ("GET", "DELETE", "OPTIONS", "PROPFIND", "POST", "PUT", "PATCH"):
+            for lines, length in (([], ["0"] if method in ("POST", "PUT", "PATCH") else []), (["Content-Length: 0"], ["0"])):
+                with self.subTest(method, lines=lines):
+                    self.upstream.reset()
+                    client = self.client()
+                    client.request(method, "/plain", fields=lines)
+                    self.assertEqual(client.response().status, 200)
+                    received = self.upstream.one()
+                    self.assertEqual(received.fields.all("content-length"), length)
+                    self.assertNotIn("transfer-encoding", received.fields)
+
     def test_an_http_1_0_client_gets_an_unchunked_response_and_the_end_of_the_connection(self):
         for framing in ("length", "chunked", "close"):
             with self.subTest(framing):

@@ -238,8 +238,9 @@ class ExchangeTests(HTTP2TestCase):
         self.assertEqual(received.fields.all("content-length"), ["5"])
         self.assertNotIn("transfer-encoding", received.fields)
 
-    def test_no_content_where_some_is_expected_is_said(self):
-        for method, fields in (("POST", []), ("PUT", []), ("PATCH", []), ("POST", [("content-length", "0")])):
+    def test_no_content_is_said_where_some_is_expected_or_the_client_said_it(self):
+        told = [("content-length", "0")]
+        for method, fields in (("POST", []), ("PUT", []), ("PATCH", []), ("POST", told), ("GET", told), ("DELETE", told)):
             with self.subTest(method, fields=fields):
                 self.upstream.reset()
                 with self.http2() as client:

@@ -169,8 +169,11 @@ extension Exchange {
         switch framing {
         case .length, .chunked: HeadWriter.framing(framing, into: &output)
         case .none, .untilClose:
-            // A method that usually has a body says so when it has none (RFC 9110 §8.6).
-            if request.methodKind.mayHaveBody { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
+            // A method that usually has a body says so when it has none (RFC 9110 §8.6). Any other does where the client said it:
+            // a signature may cover the field, and there are servers that want one of each method but GET.
+            if request.methodKind.mayHaveBody || request.framing == .length(0) {
+                HeadWriter.field("Content-Length", decimal: 0, into: &output)
+            }
         }
         HeadWriter.end(into: &output)
     }
