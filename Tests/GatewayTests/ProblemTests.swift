@@ -1,6 +1,7 @@
 import Foundation
 import HTTPWire
 import Octets
+import Signatures
 import Testing
 import Transcoding
 
@@ -29,6 +30,17 @@ import Transcoding
         #expect(lines(.methodNotAllowed(["GET", "PUT"]), length: 7) == usual + ["Allow: GET, PUT"])
         #expect(lines(.contentCoding([]), length: 7) == usual + ["Accept-Encoding: identity"])
         #expect(lines(.upstream(.overloaded), length: 7) == usual + ["Retry-After: 1"])
+    }
+
+    @Test("a 401 says how one gets in, and no other status of a signature does")
+    func challenges() {
+        func hasChallenge(_ fault: SignatureFault, _ status: Int) -> Bool {
+            lines(.notVerified(fault, status: status, lacking: nil), length: 7).contains("WWW-Authenticate: Signature")
+        }
+        #expect(hasChallenge(.mismatch, 401) && hasChallenge(.missing, 401))
+        #expect(!hasChallenge(.mismatch, 400) && !hasChallenge(.mismatch, 403))
+        // Whatever `on_failure` is, these are 413, 409 and 503.
+        #expect(!hasChallenge(.tooLong, 401) && !hasChallenge(.replayed, 401) && !hasChallenge(.unfetched, 401))
     }
 
     @Test("its body says what, where, and which setting concerns it")

@@ -392,7 +392,7 @@ extension Refusal {
         case .noTransform(let output): ("Accept-Post", output.mediaType)
         // A 401 says how one gets in (RFC 9110 §15.5.2).
         case .notVerified(.unfetched, _, _): ("Retry-After", "10")
-        case .notVerified(_, 401, _): ("WWW-Authenticate", "Signature")
+        case .notVerified where status == 401: ("WWW-Authenticate", "Signature")
         case .unauthorized(_, let challenges): ("WWW-Authenticate", challenges)
         case .rateLimited(let fields): ("Retry-After", String(fields.reset))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
