@@ -88,7 +88,8 @@ struct PictureQueueTests {
         let bytes = PNGSample.png(side, side) { _, _ in [1, 2, 3] }
         var rule = ImageRule()
         rule.longestSide = 60
-        let file = HeldFile(image: rule, content: bytes, field: Array("f".utf8), filename: nil)
+        let file = HeldFile(
+            image: rule, path: try FieldPath(parsing: "f"), content: bytes, field: Array("f".utf8), filename: nil)
         guard case .work(let work) = try PictureWork.begin(file) else { throw Unneeded() }
         return work
     }

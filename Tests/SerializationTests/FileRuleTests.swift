@@ -536,6 +536,26 @@ struct FileRuleTests {
         if let failure = run.failure { #expect(failure.kind == .unsupported && failure.setting == "files.f.types") }
     }
 
+    @Test("what a rule refuses names its own key, whichever element the file is of")
+    func settings() {
+        func failure(_ input: BodyEncoding, _ body: String, _ rule: FileRule) -> ConversionError? {
+            ConversionRun.run(plan(input, .multipart) { $0.files = [rule] }, .whole(Array(body.utf8))).failure
+        }
+        func check(_ input: BodyEncoding, _ body: String, _ at: String, _ field: String) {
+            let policy: FilePolicy = input.hasFiles ? .stream : .base64
+            let small = failure(input, body, FileRule(path: path(at), policy: policy, max: 1))
+            #expect(small?.setting == "files.\(at).max" && small?.field == field, "\(at)")
+            #expect(small?.reason.contains("(files.\(at).max)") == true, "\(at)")
+            let typed = failure(
+                input, body, FileRule(path: path(at), policy: policy, types: [MediaPattern("image/*")!]))
+            #expect(typed?.setting == "files.\(at).types" && typed?.field == field, "\(at)")
+        }
+        check(.json, #"{"f":"QUI="}"#, "f", "f")
+        check(.json, #"{"f":["QUI="]}"#, "f", "f[0]")
+        check(.json, #"{"f":[{"g":"QUI="}]}"#, "f[*].g", "f[0].g")
+        check(.multipart, multipart("f[3]:x=AB"), "f[*]", "f[3]")
+    }
+
     @Test(
         "a pattern is a type, all of one kind, or any",
         arguments: ["", "a", "a/", "/b", "*/b", "a/b/c", "a*/b", "a b/c"])

@@ -12,6 +12,7 @@ package struct PictureWork: Sendable {
 
     package let job: ImageJob
     private let image: ImageRule
+    private let path: FieldPath
     private let field: [UInt8]
     private let filename: [UInt8]?
 
@@ -21,9 +22,10 @@ package struct PictureWork: Sendable {
         do throws(ImageFault) {
             let job = try ImageJob(file.content, rule: file.image)
             guard job.isNeeded else { return .settled(described(file.content, as: job.format, file.filename)) }
-            return .work(PictureWork(job: job, image: file.image, field: file.field, filename: file.filename))
+            return .work(
+                PictureWork(job: job, image: file.image, path: file.path, field: file.field, filename: file.filename))
         } catch {
-            return .settled(try passed(file.content, by: file.image, error, field: file.field))
+            return .settled(try passed(file.content, by: file.image, of: file.path, error, field: file.field))
         }
     }
 
@@ -32,23 +34,23 @@ package struct PictureWork: Sendable {
         switch result {
         case .success(let content):
             return Self.described(content, as: job.format, filename)
-        case .failure(let fault): return try Self.passed(job.bytes, by: image, fault, field: field)
+        case .failure(let fault): return try Self.passed(job.bytes, by: image, of: path, fault, field: field)
         }
     }
 
     /// The file as it came, where its rule lets it pass.
     private static func passed(
-        _ content: [UInt8], by image: ImageRule, _ fault: ImageFault, field: [UInt8]
+        _ content: [UInt8], by image: ImageRule, of path: FieldPath, _ fault: ImageFault, field: [UInt8]
     ) throws(Refusal) -> SettledFile {
         let name = String(decoding: field, as: UTF8.self)
         let reason: String
         switch fault {
         case .tooManyPixels(let count):
+            let setting = FileRule.setting(path, "image.pixels")
             let error = ConversionError(
                 .limit, code: "limit_pixels",
-                reason:
-                    "the picture has \(count) pixels and passes the limit of \(image.pixels) (files.\(name).image.pixels)",
-                field: name, setting: "files.\(name).image.pixels")
+                reason: "the picture has \(count) pixels and passes the limit of \(image.pixels) (\(setting))",
+                field: name, setting: setting)
             throw .conversion(error, accepted: [])
         case .sideTooLong(let count):
             let error = ConversionError(
@@ -65,7 +67,7 @@ package struct PictureWork: Sendable {
         if image.others == .pass { return SettledFile(content: content) }
         let error = ConversionError(
             .unrepresentable, code: "image_unreadable", reason: reason, field: name,
-            setting: "files.\(name).image.on_other")
+            setting: FileRule.setting(path, "image.on_other"))
         throw .conversion(error, accepted: [])
     }
 

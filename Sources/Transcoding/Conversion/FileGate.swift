@@ -11,6 +11,8 @@ internal struct FileGate {
     private var field = ByteStore()
     private var size = 0
     private var maxSize: Int?
+    /// The rule of the file at hand.
+    private var rule: Int?
     /// For each rule, the text that its filename comes from, once that has been met, and where that stood: one of an array's elements
     /// names files of that element.
     private var names: [[UInt8]]
@@ -98,17 +100,18 @@ internal struct FileGate {
         field.removeAll()
         field.append(contentsOf: name.span)
         size = 0
+        self.rule = rule
         maxSize = rule.flatMap { rules[$0].max }
     }
 
     /// Counts bytes of the file against its `max`.
     mutating func count(_ bytes: Int) throws(ConversionError) {
         size += bytes
-        guard let maxSize, size > maxSize else { return }
-        let name = field.span.lossyString()
+        guard let maxSize, size > maxSize, let rule else { return }
+        let setting = rules[rule].setting("max")
         throw ConversionError(
-            .limit, code: "limit_file", reason: "the file passes the limit of \(maxSize) bytes (files.\(name).max)",
-            field: name, setting: "files.\(name).max")
+            .limit, code: "limit_file", reason: "the file passes the limit of \(maxSize) bytes (\(setting))",
+            field: field.span.lossyString(), setting: setting)
     }
 
     /// Spells the name that the rule gives the file. Returns false where it gives none. Throws 422 `files_order` where the number of an
@@ -145,11 +148,10 @@ internal struct FileGate {
         } else {
             for pattern in types where pattern.matches(type) { return }
         }
-        let name = field.span.lossyString()
         throw ConversionError(
             .unsupported, code: "file_type",
-            reason: "the file's type is none of \(types.map(\.text).joined(separator: ", "))", field: name,
-            setting: "files.\(name).types")
+            reason: "the file's type is none of \(types.map(\.text).joined(separator: ", "))",
+            field: field.span.lossyString(), setting: rules[rule].setting("types"))
     }
 
     /// As above, for bytes in a store.
@@ -251,7 +253,7 @@ internal struct FileGate {
     /// Begins to hold the file at hand, which is about to be sent on under `head`. Returns false for one that isn't held.
     mutating func beginHold(rule: Int?, _ head: borrowing PartHead, asText: Bool = false) -> Bool {
         guard holds(rule: rule), let rule, let image = rules[rule].image else { return false }
-        hold.begin(image, head, field: field)
+        hold.begin(image, of: rules[rule].path, head, field: field)
         if asText { hold.write(as: .base64) }
         return true
     }

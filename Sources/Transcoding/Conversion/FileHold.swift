@@ -30,6 +30,7 @@ internal struct FileHold {
     private var stage = Stage.none
     private var content: [UInt8] = []
     private var image = ImageRule()
+    private var path = FieldPath([])
     private var field: [UInt8] = []
     private var filename: [UInt8]?
     private var mediaType: [UInt8] = []
@@ -68,10 +69,11 @@ internal struct FileHold {
     // MARK: In
 
     /// Begins with the file that `head` describes.
-    mutating func begin(_ image: ImageRule, _ head: borrowing PartHead, field: ByteStore) {
+    mutating func begin(_ image: ImageRule, of path: FieldPath, _ head: borrowing PartHead, field: ByteStore) {
         precondition(!isHolding, "a file came while another one was held")
         stage = .gathering
         self.image = image
+        self.path = path
         self.field = field.span.copied()
         filename = head.hasFilename ? head.filename.copied() : nil
         text = .none
@@ -103,7 +105,7 @@ internal struct FileHold {
         isTaken = true
         var content: [UInt8] = []
         swap(&content, &self.content)
-        return HeldFile(image: image, content: content, field: field, filename: filename)
+        return HeldFile(image: image, path: path, content: content, field: field, filename: filename)
     }
 
     /// Takes what goes out in the file's place.
@@ -176,6 +178,8 @@ internal struct FileHold {
 package struct HeldFile: Sendable {
     /// What becomes of it.
     package let image: ImageRule
+    /// The path of its rule, as errors name that.
+    package let path: FieldPath
     /// The file's bytes.
     package let content: [UInt8]
     /// The name of its field, as errors name it.

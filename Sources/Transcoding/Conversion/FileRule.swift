@@ -47,6 +47,11 @@ public struct FileRule: Hashable, Sendable {
         self.types = types
     }
 
+    /// A key of the rule as errors name it: the path is that of the settings, whichever element the file is of.
+    internal func setting(_ key: String) -> String { Self.setting(path, key) }
+
+    package static func setting(_ path: FieldPath, _ key: String) -> String { "files.\(path).\(key)" }
+
     /// What the values at `path` must be to become files where a body of `input` becomes `output`.
     package func source(from input: BodyEncoding, to output: BodyEncoding) -> FileSource? {
         output.hasFiles || image != nil ? source(from: input) : nil
