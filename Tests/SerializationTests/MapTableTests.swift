@@ -246,6 +246,18 @@ struct MapTableTests {
         PipelineRow(.form, .form, "a=1&b[x]=2&b[y]=3&c=4", "c=4") { $0.map = remove("a", "b") },
         PipelineRow(.form, .form, "a[x]=1&a[y]=2", "a[y]=2") { $0.map = remove("a.x") },
         PipelineRow(.form, .form, "l[0][x]=1&l[1][x]=2&l[1][y]=3", "l[1][y]=3") { $0.map = remove("l[*].x") },
+        // What stands in a text is in the document as well, and isn't passed over where fields become fields.
+        PipelineRow(.form, .form, #"a={"x":"1","y":"2"}&b=3"#, "a[y]=2&b=3") {
+            $0.map = remove("a.x")
+            $0.fieldDecoding.nesting = .json
+        },
+        PipelineRow(.form, .multipart, #"a=[{"x":"1","y":"2"}]"#, "a[0][y]=2") {
+            $0.map = remove("a[*].x")
+            $0.fieldDecoding.arrays = .json
+        },
+        PipelineRow(.multipart, .form, multipart("a=1,2", "b=3"), "a[]=1&a[]=2&b=3") {
+            $0.fieldDecoding.arrays = .comma
+        },
         PipelineRow(.form, .multipart, "a[x][]=1&a[x][]=2", "u[id][x][]=1|u[id][x][]=2") {
             $0.map = rename(("a", "u.id"))
         },

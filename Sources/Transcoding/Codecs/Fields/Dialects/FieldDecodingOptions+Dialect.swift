@@ -40,6 +40,9 @@ extension FieldDecodingOptions {
     /// Whether names are read, and fields put together, by the rules of a library instead of ours.
     internal var readsNamesAsLibrary: Bool { dialect.hasOwnNames && (nesting == .brackets || nesting == .dots) }
 
+    /// Whether a field's text may be an array or an object.
+    internal var readsTextsAsStructure: Bool { nesting == .json || arrays == .comma || arrays == .json }
+
     /// The library by whose rules names are read; nil: by ours.
     internal var libraryOfNames: Dialect? { readsNamesAsLibrary ? dialect : nil }
 }
