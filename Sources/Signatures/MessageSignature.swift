@@ -26,6 +26,11 @@ package struct MessageSignatureRule: Hashable, Sendable {
     package static let algorithms = [
         "hmac-sha256", "ed25519", "ecdsa-p256-sha256", "ecdsa-p384-sha384", "rsa-pss-sha512", "rsa-v1_5-sha256",
     ]
+
+    /// Whether a signature by that algorithm can be of this secret.
+    package static func isMade(_ algorithm: String, with secret: SigningSecret) -> Bool {
+        MessageSignatureAlgorithm.name(of: secret, asked: algorithm) != nil
+    }
 }
 
 /// How a secret signs by RFC 9421.

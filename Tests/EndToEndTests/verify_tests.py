@@ -542,6 +542,12 @@ class CheckTests(unittest.TestCase):
             ("{ header: X-A, secret: geheim, id: X-Id }", 'the id isn\'t signed'),
             ("{ header: X-A, secret: geheim, id: X-Id, signed: '{id}{body}' }", None),
             ("{ header: X-A, secret: geheim, algorithm: equal, timestamp: { header: X-T }, signed: '{timestamp}' }", '"algorithm: equal" signs'),
+            # What nothing looks at is refused, and so is a secret by which no signature could hold.
+            ("{ header: X-A, secret: geheim, algorithm: equal, signed: '{body}' }", '"signed" is for signatures'),
+            ("{ header: X-A, secret: geheim, algorithm: equal, encoding: hex }", '"encoding" is for signatures'),
+            ("{ header: X-A, secret: geheim, algorithm: equal, prefix: 'Token ' }", None),
+            ("{ preset: rfc9421, secret: geheim, algorithm: ed25519 }", "ed25519 isn't made with a shared secret"),
+            ("{ preset: rfc9421, secret: geheim, algorithm: hmac-sha256 }", None),
             # Whoever has recorded a token can send anything.
             ("gitlab(secret: geheim, replay: 10m)", '"replay" can\'t be had of gitlab'), ("gitlab(secret: geheim, replay: off)", None),
             ("{ preset: gitlab-token, secret: geheim, replay: { remember: 10m } }", "can't be had of gitlab-token"),

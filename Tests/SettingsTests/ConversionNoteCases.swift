@@ -369,7 +369,7 @@ extension ConversionNoteTests {
             conversion: "json -> xml(root: wrap)", code: "document_empty", body: "{}", output: xml("<root/>"),
             back: ("xml(root: drop) -> json", "null"),
             mended: (
-                "json -> xml(root: wrap, convention: lossless)",
+                "json -> xml(convention: lossless)",
                 xml(#"<map xmlns="http://www.w3.org/2005/xpath-functions"/>"#)
             )),
         Case(

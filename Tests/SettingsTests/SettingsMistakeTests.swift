@@ -397,6 +397,14 @@ import Testing
                 "5:62: \"boundary\" is from 1 to 70, not 71"
             ),
             (
+                "name: a, match: /a, upstream: app, limits: { part_header_line: 17KiB }",
+                "5:70: \"part_header_line\" is at most \"part_header_bytes\", which is 16KiB here, not 17KiB"
+            ),
+            (
+                "name: a, match: /a, upstream: app, limits: { part_header_line: 8KiB, part_header_bytes: 4KiB }",
+                "5:70: \"part_header_line\" is at most \"part_header_bytes\", which is 4KiB here, not 8KiB"
+            ),
+            (
                 "name: a, match: /a, upstream: app, limits: { ratio: 0 }",
                 "5:59: \"ratio\" is from 1 to 1000000, not 0"
             ),
@@ -543,12 +551,32 @@ import Testing
                 "5:52: \"blanks\" is about the types that \"fields\" declares"
             ),
             (
+                "{ decode: form, encode: json, fields: { a: string, b: data }, blanks: omit }",
+                "5:84: \"blanks\" is about the types integer, number, boolean, json, date, of which \"fields\" declares none"
+            ),
+            (
+                "{ decode: query, encode: json, accept: { type: text/plain } }",
+                "5:55: \"type\" is about a body, and query reads none: remove it"
+            ),
+            (
+                "{ decode: raw, encode: multipart, accept: { type: text/plain } }",
+                "5:58: raw reads bodies of any type: remove \"type\""
+            ),
+            (
                 "{ decode: form, encode: json, accept: { type: [text/plain, text] } }",
                 "5:73: \"text\" is no media type: write text/plain, text/*, +json or */*"
             ),
             (
                 "{ decode: form, encode: json, accept: { type: [text/plain, Text/Plain] } }",
                 "5:73: \"type\" has \"Text/Plain\" twice"
+            ),
+            (
+                "{ decode: xml, encode: { as: xml, convention: lossless, nulls: omit } }",
+                "5:70: \"nulls\" is for convention: attributes: lossless carries everything in one way"
+            ),
+            (
+                "{ decode: { as: xml, root: drop, convention: lossless }, encode: json }",
+                "5:35: \"root\" is for convention: attributes: lossless carries everything in one way"
             ),
             (
                 "{ decode: multipart, encode: json, accept: { type: text/plain } }",

@@ -11,14 +11,20 @@ struct XMLOptionReader {
         "names", "mixed",
     ]
 
+    /// What `convention: lossless` has no use for: its vocabulary has an element for each type of value, and a name for none.
+    private static let attributesAlone = [
+        "attribute_prefix", "text_key", "always_array", "empty", "namespaces", "recognize", "root", "root_name",
+        "item_name", "mixed", "names", "nulls", "empties",
+    ]
+
     let context: ReadingContext
 
     func input(_ options: SectionReader, _ xml: inout XML.DecodingOptions) {
+        readConvention(options, &xml.convention)
         xml.attributePrefix = text("attribute_prefix", options, standard: xml.attributePrefix)
         xml.textKey = text("text_key", options, standard: xml.textKey)
         options.word("empty", into: &xml.empty)
         options.word("namespaces", into: &xml.namespaces)
-        options.word("convention", into: &xml.convention)
         options.word("root", into: &xml.root)
         options.word("mixed", into: &xml.mixed)
         if let node = options.take("always_array") {
@@ -48,6 +54,7 @@ struct XMLOptionReader {
     }
 
     func output(_ options: SectionReader, _ xml: inout XML.EncodingOptions) {
+        readConvention(options, &xml.convention)
         xml.rootName = text("root_name", options, standard: xml.rootName)
         xml.itemName = text("item_name", options, standard: xml.itemName)
         xml.attributePrefix = text("attribute_prefix", options, standard: xml.attributePrefix)
@@ -55,7 +62,6 @@ struct XMLOptionReader {
         options.word("root", into: &xml.root)
         options.word("nulls", into: &xml.nulls)
         options.word("empties", into: &xml.empties)
-        options.word("convention", into: &xml.convention)
         options.word("names", into: &xml.names)
         options.word("mixed", into: &xml.mixed)
         let truths = ["true", "false"]
@@ -71,6 +77,15 @@ struct XMLOptionReader {
             }
             xml.indentation = spaces
             options.record("indentation", word, .line(node.position.line))
+        }
+    }
+
+    /// Reads `convention`, and refuses what would have no effect under it.
+    private func readConvention(_ options: SectionReader, _ convention: inout XML.Convention) {
+        options.word("convention", into: &convention)
+        guard convention == .lossless else { return }
+        for key in Self.attributesAlone {
+            options.refuse(key, "is for convention: attributes: lossless carries everything in one way")
         }
     }
 

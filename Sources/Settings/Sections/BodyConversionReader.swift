@@ -82,9 +82,16 @@ struct BodyConversionReader {
         let fields = FieldMapReader(context: context, values: values, path: path)
         if let node = section.take("map") { plan?.map = fields.map(node) }
         let types = section.take("fields")
+        let failures = context.failures
         if let types { plan?.types = fields.types(types) }
         if let node = section.take("blanks") {
-            if types == nil { context.report(node.position, "\"blanks\" is about the types that \"fields\" declares") }
+            if types == nil {
+                context.report(node.position, "\"blanks\" is about the types that \"fields\" declares")
+            } else if let plan, context.failures == failures, !plan.types.contains(where: \.type.hasBlanks) {
+                let words = FieldType.allCases.filter(\.hasBlanks).map(\.rawValue).joined(separator: ", ")
+                context.report(
+                    node.position, "\"blanks\" is about the types \(words), of which \"fields\" declares none")
+            }
             if let blanks = self.blanks(node) { plan?.blanks = blanks }
         }
         section.refuse("files", "is an option of \"decode\" or \"encode\"")

@@ -60,12 +60,21 @@ struct LimitSettings {
 
     /// Takes what `section` says and keeps the rest.
     mutating func read(_ section: SectionReader) {
+        let failures = section.context.failures
+        let heads = section.remaining.filter { $0.key.hasPrefix("part_header_") }.map(\.value)
+        let line = section.remaining.first { $0.key == "part_header_line" }?.value
         for (index, key) in Self.keys.enumerated() {
             values[index] =
                 switch key.kind {
                 case .size: section.size(key.name, standard: values[index])
                 case .count(let range): section.count(key.name, standard: values[index], in: range)
                 }
+        }
+        if let line, section.context.failures == failures, !heads.contains(where: section.context.isUnresolved) {
+            // A longer line would pass the other limit.
+            let bound = SectionReader.Bound(key: "part_header_bytes", value: limits.partHeaderBytes)
+            _ = section.bounded(
+                limits.partHeaderLine, line, "\"part_header_line\"", by: bound, describe: Units.describe(bytes:))
         }
         if let standard = response {
             for key in RouteKey.allCases {

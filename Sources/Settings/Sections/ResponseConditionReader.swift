@@ -62,13 +62,21 @@ struct ResponseConditionReader {
             }
             return type
         }
-        if let plan { checkReadsOne(plan, typeNode) }
+        if let plan {
+            if plan.inputs == [.raw] {
+                context.report(typeNode.position, "raw reads bodies of any type: remove \"type\"")
+            }
+            checkReadsOne(plan, typeNode)
+        }
         return types
     }
 
     /// Sees that a body of another type than its own could only be read in one way.
     private func checkReadsOne(_ plan: ConversionPlan, _ typeNode: SettingsNode.Member) {
-        guard plan.readsQuery || plan.inputs.count != 1 || plan.inputs == [.multipart] else { return }
+        if plan.readsQuery {
+            return context.report(typeNode.position, "\"type\" is about a body, and query reads none: remove it")
+        }
+        guard plan.inputs.count != 1 || plan.inputs == [.multipart] else { return }
         context.report(
             typeNode.position,
             "\"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "

@@ -113,6 +113,11 @@ struct VerifyReader {
         } else if case .key = algorithm {
             scheme.secretWriting = .pem
         }
+        if algorithm == .equal {
+            for key in ["signed", "encoding"] {
+                section.refuse(key, "is for signatures, and under algorithm: equal the field is the secret itself")
+            }
+        }
         section.word("encoding", into: &scheme.encoding)
         if let node = section.take("id"), let name = field(node, "\"id\"") { scheme.idHeaders = [name] }
         timestamp(section, &scheme)
@@ -340,6 +345,11 @@ struct VerifyReader {
             var secret = try SigningSecret(text, for: scheme, as: writing)
             guard isOurs || fits(secret, scheme) else {
                 context.report(value.position, "\(secret) is nothing that \(scheme.name) signs with")
+                return nil
+            }
+            if !isOurs, let asked = scheme.messageSignature.algorithm, !MessageSignatureRule.isMade(asked, with: secret)
+            {
+                context.report(value.position, "\(asked) isn't made with \(secret)")
                 return nil
             }
             secret.keyID = keyID

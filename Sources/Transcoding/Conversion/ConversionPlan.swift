@@ -159,6 +159,14 @@ public enum FieldType: String, Hashable, Sendable, CaseIterable {
     case date
     /// Base64 text; bytes of a property list where one goes out.
     case data
+
+    /// Whether an empty text is none of the type's values, so that `BlankPolicy` says what becomes of it.
+    package var hasBlanks: Bool {
+        switch self {
+        case .integer, .number, .boolean, .date, .json: true
+        case .string, .array, .object, .data: false
+        }
+    }
 }
 
 /// What becomes of an empty text that is declared `integer`, `number`, `boolean`, `date` or `json`: what HTML forms send of an input in

@@ -37,10 +37,7 @@ extension Tree {
 
     /// Whether the value is an empty text, which the type doesn't have.
     private func isBlank(_ node: Node, for type: FieldType) -> Bool {
-        switch type {
-        case .integer, .number, .boolean, .date, .json: kind(node) == .string && text(node).isEmpty
-        case .string, .array, .object, .data: false
-        }
+        type.hasBlanks && kind(node) == .string && text(node).isEmpty
     }
 
     private mutating func convert(
