@@ -40,6 +40,38 @@ import Testing
     }
 
     @Test(
+        "a key that nothing of its route heeds",
+        arguments: [
+            ("codings: [gzip]", ["5:52"]), ("codings: off", []), ("codings: { ask: true }", ["5:52"]),
+            ("codings: [gzip], request: form -> json", []), ("codings: [gzip], response: form -> json", []),
+            ("codings: [gzip], response: { status_from: code }", []),
+            ("codings: [gzip], response: { pass: true }", ["5:52"]),
+            ("codings: [gzip], verify: 'github(secret: 0123456789abcdef)'", []),
+            ("no_transform: convert", ["5:52"]), ("no_transform: pass", []),
+            ("no_transform: convert, response: form -> json", ["5:52"]),
+            ("no_transform: convert, request: form -> json", []),
+            ("limits: { signed: 1MiB, body: 1MiB, response: 1MiB }", ["5:62", "5:88"]),
+            ("limits: { signed: 1MiB }, verify: 'github(secret: 0123456789abcdef)'", []),
+            ("limits: { signed: 1MiB }, sign: 'github(secret: 0123456789abcdef)'", []),
+            ("limits: { response: 1MiB }, response: form -> json", []),
+            ("limits: { response: 1MiB }, response: { problem: true }", []),
+        ])
+    func unused(keys: String, places: [String]) throws {
+        let route = "match: { path: /a }, \(keys)"
+        #expect(try notes(route) == places.map { "\($0) warning key_unused" })
+        // What is said for all routes is for those that heed it.
+        let file = try SettingsTestFile.parse(
+            """
+            version: 1
+            listen: 127.0.0.1:8080
+            upstreams: { app: 127.0.0.1:3000 }
+            defaults: { codings: [gzip], no_transform: convert, limits: { signed: 1MiB, response: 1MiB } }
+            routes: [{ name: a, match: /a, upstream: app }]
+            """)
+        #expect(!file.notes.contains { $0.code == "key_unused" })
+    }
+
+    @Test(
         "a rule of responses whose conversion never comes to its work",
         arguments: [
             ("convert: json -> xml", []), ("when: { status: 200, type: application/json }, convert: json -> xml", []),

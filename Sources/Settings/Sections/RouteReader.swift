@@ -129,6 +129,7 @@ struct RouteReader {
             verification: verification, authorization: authorization, signing: signing, responses: responses,
             responseLimit: limits.responseLimit,
             options: options, shadow: shadow.shadow, trial: shadow.trial)
+        UnusedKeys(context: context).note(members, of: route)
         // What the body goes through; its path and headers count in their own place.
         let judged = ["match", "request", "limits", "on_other_type", "shadow"]
         let isKnown =
