@@ -272,6 +272,25 @@ struct PipelineContractTests {
         }
     }
 
+    @Test("a charset that isn't taken is told beside those that are, each once")
+    func charsets() {
+        func reason(_ charsets: [Charset]) -> String? {
+            var plan = ConversionPlan(inputs: [.form], output: .json)
+            plan.fieldDecoding.charsets = charsets
+            let type = Array("application/x-www-form-urlencoded; charset=koi8-r".utf8)
+            do throws(ConversionError) {
+                _ = try plan.inputEncoding(for: type.span)
+                return nil
+            } catch {
+                return error.reason
+            }
+        }
+        let latin = Charset(label: "windows-1252")!
+        #expect(reason([]) == "the body's charset must be utf-8" && reason([.utf8]) == reason([]))
+        #expect(reason([latin]) == "the body's charset is none of utf-8, windows-1252")
+        #expect(reason([.utf8, latin]) == reason([latin]))
+    }
+
     @Test("the output says what it is, and each multipart body has a boundary of its own")
     func outputType() throws {
         #expect(ConversionRun.run(plan(.form, .json), .whole([])).contentType == "application/json")

@@ -40,7 +40,10 @@ extension ConversionPlan {
 
     private static func charsetReason(_ charsets: [Charset]) -> String {
         if charsets.isEmpty { return "the body's charset must be utf-8" }
-        return "the body's charset is none of utf-8, \(charsets.map(\.name).joined(separator: ", "))"
+        let others = charsets.map(\.name).filter { $0 != "utf-8" }
+        return others.isEmpty
+            ? "the body's charset must be utf-8"
+            : "the body's charset is none of utf-8, \(others.joined(separator: ", "))"
     }
 
     /// The encoding that is declared for a type which several share: binary property lists have the type of those in XML,
