@@ -37,7 +37,9 @@ struct Recast: ParsableCommand {
     /// Throws where the first argument names no command: the parser would call it an argument that isn't expected.
     private static func checkName(_ arguments: [String]) throws(CommandFault) {
         let names = configuration.subcommands.map { $0._commandName } + ["help"]
-        guard let name = arguments.first, !name.hasPrefix("-"), !names.contains(name) else { return }
+        // Help says what all commands are where the one that is asked for is none.
+        let name = arguments.first == "help" && arguments.count > 1 ? arguments[1] : arguments.first
+        guard let name, !name.hasPrefix("-"), !names.contains(name) else { return }
         throw CommandFault(
             CommandFault.usage,
             "recast: there is no command \"\(name)\": \(NearestWord.hint(for: name, among: names)) (\"recast help\" tells how)"

@@ -133,11 +133,17 @@ class CommandTests(unittest.TestCase):
 
     def test_a_command_that_there_is_none_of_is_named(self):
         for words, hint in [(["serv"], 'did you mean "serve"?'), (["serv", "x.yaml"], 'did you mean "serve"?'),
-                            (["chekc", "--json", "x.yaml"], 'did you mean "check"?'), (["recast.yaml"], "known are serve, init, ")]:
+                            (["chekc", "--json", "x.yaml"], 'did you mean "check"?'), (["recast.yaml"], "known are serve, init, "),
+                            (["help", "chekc"], 'did you mean "check"?'), (["help", "--version", "x"], None),
+                            (["help", "help"], None)]:
             with self.subTest(words):
                 result = recast(*words)
+                if hint is None:
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    continue
                 self.assertEqual((result.returncode, result.stdout), (64, b""))
-                self.assertIn(f'recast: there is no command "{words[0]}": {hint}'.encode(), result.stderr)
+                name = words[1] if words[0] == "help" else words[0]
+                self.assertIn(f'recast: there is no command "{name}": {hint}'.encode(), result.stderr)
 
     def test_routes_that_nobody_could_read_through_are_not_all_listed(self):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
