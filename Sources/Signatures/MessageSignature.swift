@@ -139,19 +139,32 @@ struct SignedMessage {
     private static let lists: Set<String> = ["cache-status", "proxy-status", "client-cert-chain"]
     private static let items: Set<String> = ["client-cert", "deprecation", "sec-ch-ua-mobile", "idempotency-key"]
 
-    /// The line of a component, without its end. Throws where the request has no such, or it is of a kind that can't be covered here.
-    func line(_ component: StructuredField.Item) throws(SignatureError) -> [UInt8] {
-        guard case .string(let name) = component.value else { throw .malformed }
-        return StructuredField.text(component) + Array(": ".utf8)
-            + (try value(String(decoding: name, as: UTF8.self), component.parameters))
+    /// What was read of a message for signature bases: each field and the query once, however many of their members are covered, and by
+    /// however many signatures. Who sends a request says how many that are, before anything of it is known to be signed.
+    struct Parts {
+        /// By the field's name, the members of its dictionary by their keys.
+        fileprivate var dictionaries: [String: [String: StructuredField.Member]] = [:]
+        /// Of the query, the values of each parameter by its name, both as a base has them; nil where it wasn't read.
+        fileprivate var parameters: [[UInt8]: [[UInt8]]]?
+
+        init() {}
     }
 
-    private func value(_ name: String, _ parameters: StructuredField.Parameters) throws(SignatureError) -> [UInt8] {
+    /// The line of a component, without its end. Throws where the request has no such, or it is of a kind that can't be covered here.
+    private func line(_ component: StructuredField.Item, _ parts: inout Parts) throws(SignatureError) -> [UInt8] {
+        guard case .string(let name) = component.value else { throw .malformed }
+        return StructuredField.text(component) + Array(": ".utf8)
+            + (try value(String(decoding: name, as: UTF8.self), component.parameters, &parts))
+    }
+
+    private func value(
+        _ name: String, _ parameters: StructuredField.Parameters, _ parts: inout Parts
+    ) throws(SignatureError) -> [UInt8] {
         if name.hasPrefix("@") {
             if name == "@query-param", parameters.count == 1, parameters[0].name == "name",
                 case .string(let wanted) = parameters[0].value
             {
-                return try queryParameter(wanted)
+                return try queryParameter(wanted, &parts)
             }
             guard parameters.isEmpty else { throw .malformed }
             switch name {
@@ -171,6 +184,11 @@ struct SignedMessage {
         guard bytes.allSatisfy({ ASCII.isToken($0) && ASCII.lowercased($0) == $0 }), !bytes.isEmpty else {
             throw .malformed
         }
+        if parameters.count == 1, case ("key", .string(let key)) = (parameters[0].name, parameters[0].value) {
+            let wanted = String(decoding: key, as: UTF8.self)
+            guard let member = try members(of: name, bytes, &parts)[wanted] else { throw .malformed }
+            return StructuredField.text(member)
+        }
         let values = fields.filter { $0.name == bytes }.map(\.value)
         guard !values.isEmpty else { throw .lacking(name) }
         let joined = Array(values.joined(separator: Array(", ".utf8)))
@@ -180,10 +198,6 @@ struct SignedMessage {
             switch (parameter.name, parameter.value) {
             case ("bs", .boolean(true)):
                 return StructuredField.text(values.map { .item(.init(value: .bytes($0))) })
-            case ("key", .string(let key)):
-                let members = try StructuredField.dictionary(joined.span)
-                let wanted = String(decoding: key, as: UTF8.self)
-                if let member = members.first(where: { $0.key == wanted }) { return StructuredField.text(member.value) }
             case ("sf", .boolean(true)):
                 if Self.dictionaries.contains(name) {
                     return StructuredField.text(try StructuredField.dictionary(joined.span))
@@ -198,19 +212,41 @@ struct SignedMessage {
         throw .malformed
     }
 
-    /// The one value of a parameter of the query, decoded as a form's and escaped again (RFC 9421 §2.2.8).
-    private func queryParameter(_ wanted: [UInt8]) throws(SignatureError) -> [UInt8] {
-        guard let query else { throw .missing }
-        let type = BodyFields.formType
-        let text = Array(query)
-        guard let fields = try BodyFields.all(text.span, contentType: type.span, .all(of: text.count)) else {
+    /// The members of a field that is a dictionary, by their keys.
+    private func members(
+        of name: String, _ bytes: [UInt8], _ parts: inout Parts
+    ) throws(SignatureError) -> [String: StructuredField.Member] {
+        if let known = parts.dictionaries[name] { return known }
+        let values = fields.filter { $0.name == bytes }.map(\.value)
+        guard !values.isEmpty else { throw .lacking(name) }
+        let joined = Array(values.joined(separator: Array(", ".utf8)))
+        let members: [String: StructuredField.Member]
+        do throws(StructuredField.Fault) {
+            members = Dictionary(
+                uniqueKeysWithValues: try StructuredField.dictionary(joined.span).map { ($0.key, $0.value) })
+        } catch {
             throw .malformed
         }
-        let found = fields.filter { Self.escaped($0.name) == wanted }
+        parts.dictionaries[name] = members
+        return members
+    }
+
+    /// The one value of a parameter of the query, decoded as a form's and escaped again (RFC 9421 §2.2.8).
+    private func queryParameter(_ wanted: [UInt8], _ parts: inout Parts) throws(SignatureError) -> [UInt8] {
+        guard let query else { throw .missing }
+        if parts.parameters == nil {
+            let type = BodyFields.formType
+            let text = Array(query)
+            guard let fields = try BodyFields.all(text.span, contentType: type.span, .all(of: text.count)) else {
+                throw .malformed
+            }
+            parts.parameters = Dictionary(
+                fields.map { (Self.escaped($0.name), [Self.escaped($0.value)]) }, uniquingKeysWith: +)
+        }
+        guard let found = parts.parameters?[wanted] else { throw .missing }
         // Of several it can't be known which one is meant.
-        guard found.count <= 1 else { throw .duplicated }
-        guard let value = found.first?.value else { throw .missing }
-        return Self.escaped(value)
+        guard found.count == 1 else { throw .duplicated }
+        return found[0]
     }
 
     private static func escaped(_ text: [UInt8]) -> [UInt8] {
@@ -224,9 +260,9 @@ struct SignedMessage {
     }
 
     /// What is signed: a line for each component, and one of what `Signature-Input` says (RFC 9421 §2.5).
-    func base(_ input: StructuredField.InnerList) throws(SignatureError) -> [UInt8] {
+    func base(_ input: StructuredField.InnerList, _ parts: inout Parts) throws(SignatureError) -> [UInt8] {
         var base: [UInt8] = []
-        for component in input.items { base += try line(component) + [ASCII.lineFeed] }
+        for component in input.items { base += try line(component, &parts) + [ASCII.lineFeed] }
         return base + Array("\"@signature-params\": ".utf8) + StructuredField.text(input)
     }
 }
@@ -303,12 +339,13 @@ struct MessageSignatureCheck {
         }
         if options.remembers, inputs.count > Self.most { throw .malformed }
         var fault: SignatureError?
+        var parts = SignedMessage.Parts()
         for (label, member) in inputs.prefix(Self.most) where rule.label == nil || rule.label == label {
             do throws(SignatureError) {
                 let chosen = try read(label, member)
-                let base = try chosen.check(message)
+                let base = try chosen.check(message, &parts)
                 digests = try chosen.digests(message, hasContent: !request.framing.isEmpty)
-                if options.remembers { try Self.refuseSecond(base, message, inputs, read) }
+                if options.remembers { try Self.refuseSecond(base, message, &parts, inputs, read) }
                 signed = base
                 return
             } catch {
@@ -322,13 +359,14 @@ struct MessageSignatureCheck {
     /// Each of two signatures that hold would be a request of its own: whoever has recorded both could send it again with the other
     /// one alone. A label tells nothing: it isn't signed.
     private static func refuseSecond(
-        _ base: [UInt8], _ message: SignedMessage, _ inputs: [(key: String, value: StructuredField.Member)],
+        _ base: [UInt8], _ message: SignedMessage, _ parts: inout SignedMessage.Parts,
+        _ inputs: [(key: String, value: StructuredField.Member)],
         _ read: (String, StructuredField.Member) throws(SignatureError) -> Candidate
     ) throws(SignatureError) {
         for (label, member) in inputs {
             var other: [UInt8]?
             do throws(SignatureError) {
-                other = try read(label, member).check(message)
+                other = try read(label, member).check(message, &parts)
             } catch {
                 continue
             }
@@ -387,10 +425,12 @@ struct MessageSignatureCheck {
         private var rule: MessageSignatureRule { options.scheme.messageSignature }
 
         /// The base that it is over, where it holds.
-        func check(_ message: SignedMessage) throws(SignatureError) -> [UInt8] {
+        func check(
+            _ message: SignedMessage, _ parts: inout SignedMessage.Parts
+        ) throws(SignatureError) -> [UInt8] {
             try checkTimes()
             try checkCover()
-            let base = try message.base(input)
+            let base = try message.base(input, &parts)
             let asked = try text(of: "alg")
             if let asked, let only = rule.algorithm, asked != only { throw .mismatch }
             let keyID = try text(of: "keyid")
@@ -525,7 +565,8 @@ enum MessageSignatureMaker {
         input.parameters.append(("alg", .string(Array(algorithm.utf8))))
         let (origin, rest) = SignedURL.split(Array(message.url.utf8))
         let sent = SignedMessage(method: Array(message.method.utf8), origin: origin, target: rest, fields: signed)
-        guard let signature = MessageSignatureAlgorithm.sign(algorithm, secret, try sent.base(input)) else {
+        var parts = SignedMessage.Parts()
+        guard let signature = MessageSignatureAlgorithm.sign(algorithm, secret, try sent.base(input, &parts)) else {
             throw .malformed
         }
         let label = rule.label ?? "sig1"

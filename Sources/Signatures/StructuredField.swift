@@ -51,10 +51,11 @@ package enum StructuredField {
     package static func dictionary(_ text: Span<UInt8>) throws(Fault) -> [(key: String, value: Member)] {
         var reader = Reader(text)
         var members: [(key: String, value: Member)] = []
+        var places = NamePlaces()
         reader.skipSpaces()
         while !reader.isAtEnd {
             let key = try reader.key()
-            guard !members.contains(where: { $0.key == key }) else { throw Fault() }
+            guard places.place(of: key, among: members.count, { members[$0].key }) == nil else { throw Fault() }
             if reader.take(UInt8(ascii: "=")) {
                 members.append((key, try reader.member()))
             } else {
@@ -83,6 +84,20 @@ package enum StructuredField {
         reader.skipSpaces()
         guard reader.isAtEnd else { throw Fault() }
         return item
+    }
+
+    /// Finds names in a list that grows, in which each stands once. A few are looked through; for more there is a table, since a head has
+    /// room for thousands, and to compare each with all before it would keep the loop for seconds.
+    private struct NamePlaces {
+        private static let few = 8
+        private var places: [String: Int] = [:]
+
+        /// Where `name` stands among the first `count`; nil where it doesn't.
+        mutating func place(of name: String, among count: Int, _ known: (Int) -> String) -> Int? {
+            if count <= Self.few { return (0..<count).first { known($0) == name } }
+            while places.count < count { places[known(places.count)] = places.count }
+            return places[name]
+        }
     }
 
     private struct Reader: ~Escapable {
@@ -136,12 +151,13 @@ package enum StructuredField {
         @_lifetime(self: copy self)
         mutating func parameters() throws(Fault) -> Parameters {
             var parameters: Parameters = []
+            var places = NamePlaces()
             while take(UInt8(ascii: ";")) {
                 skipSpaces()
                 let name = try key()
                 let value = take(UInt8(ascii: "=")) ? try bare() : Bare.boolean(true)
                 // The last one counts, where the first one stands (§4.2.3.2).
-                if let known = parameters.firstIndex(where: { $0.name == name }) {
+                if let known = places.place(of: name, among: parameters.count, { parameters[$0].name }) {
                     parameters[known].value = value
                 } else {
                     parameters.append((name, value))

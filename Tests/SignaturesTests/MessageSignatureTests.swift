@@ -47,6 +47,22 @@ struct StructuredFieldTests {
         #expect(try StructuredField.item(Array(" 7;a ".utf8).span).value == .integer(7))
     }
 
+    @Test("Of many names each is told from the others, and what comes twice is seen", arguments: [1, 7, 8, 9, 10, 300])
+    func manyNames(_ count: Int) throws {
+        let names = (0..<count).map { "k\($0)" }
+        func dictionary(_ names: [String]) throws -> [String] {
+            try StructuredField.dictionary(Array(names.joined(separator: ", ").utf8).span).map(\.key)
+        }
+        #expect(try dictionary(names) == names)
+        for twice in Set([0, count / 2, count - 1]) {
+            #expect(throws: StructuredField.Fault.self) { _ = try dictionary(names + [names[twice]]) }
+            let text = "a;" + (names + ["\(names[twice])=7"]).joined(separator: ";")
+            let parameters = try StructuredField.item(Array(text.utf8).span).parameters
+            #expect(parameters.map(\.name) == names)
+            #expect(parameters[twice].value == .integer(7))
+        }
+    }
+
     @Test("No cut of a field is read beyond its end")
     func cuts() {
         let text = Array("sig=(\"@method\" \"a\";bs);created=1;keyid=\"k\", b=:AQ==:, c=%\"x\", d=1.5".utf8)
@@ -285,6 +301,19 @@ struct MessageSignatureTests {
             ("(\"@query-param\";name=\"q\")", "", .duplicated), ("(\"@query-param\";name=\"z\")", "", .missing),
             ("(\"x-a\")", "\"x-a\": 1, 2\n", nil), ("(\"x-a\";bs)", "\"x-a\";bs: :MQ==:, :Mg==:\n", nil),
             ("(\"x-d\";key=\"b\")", "\"x-d\";key=\"b\": (1 2);c\n", nil), ("(\"x-d\";key=\"z\")", "", .malformed),
+            // Several of one field and of the query, which are read once, and what a second look finds that the first didn't ask for.
+            (
+                "(\"x-d\";key=\"a\" \"x-d\" \"x-d\";bs \"x-d\";key=\"b\")",
+                "\"x-d\";key=\"a\": 1\n\"x-d\": a=1,  b=( 1 2 );c\n\"x-d\";bs: :YT0xLCAgYj0oIDEgMiApO2M=:\n"
+                    + "\"x-d\";key=\"b\": (1 2);c\n", nil
+            ),
+            (
+                "(\"@query-param\";name=\"y\" \"@query-param\";name=\"x\")",
+                "\"@query-param\";name=\"y\": a%20b%20c\n\"@query-param\";name=\"x\": 1\n", nil
+            ),
+            ("(\"@query-param\";name=\"y\" \"@query-param\";name=\"q\")", "", .duplicated),
+            ("(\"x-d\";key=\"a\" \"x-d\";key=\"z\")", "", .malformed), ("(\"x-none\";key=\"a\")", "", .missing),
+            ("(\"x-a\";key=\"a\")", "", .malformed), ("(\"x-d\";key=1)", "", .malformed),
             ("(\"priority\";sf)", "\"priority\";sf: u=1, i\n", nil), ("(\"x-d\";sf)", "", .malformed),
             ("(\"x-none\")", "", .missing), ("(\"X-A\")", "", .malformed), ("(\"@status\")", "", .malformed),
             ("(\"@method\";req)", "", .malformed), ("(\"x-a\";tr)", "", .malformed),
