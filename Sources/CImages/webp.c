@@ -7,8 +7,11 @@
 
 enum {
     LONGEST_SIDE = 16383,
-    /* Bytes that are decoded in one go, and the pixels that come of them, about. */
-    PIECE = 4096, SLICE = 8192
+    /* Bytes that are decoded in one go at least, and the pixels that come of them, about. */
+    PIECE = 4096, SLICE = 8192,
+    /* Rows of a picture without loss that are decoded in one go, about: where a piece ends the library goes back up to eight of them, to
+       read them again with the next one. */
+    ROWS = 16
 };
 
 static const char exif_mark[6] = "Exif\0";
@@ -186,6 +189,14 @@ static size_t end_of_pixels(const uint8_t *bytes, size_t count) {
     return count;
 }
 
+/* How many bytes to decode next. The library reads what stands in front of the pixels from its beginning with each piece, until all of it
+   is there: chunks that it passes over, and tables that may have megabytes. So pieces double until there are rows. */
+static size_t next_piece(WebPIDecoder *decoder, size_t given, size_t least) {
+    int rows = 0;
+    bool has_rows = WebPIDecGetRGB(decoder, &rows, NULL, NULL, NULL) && rows > 0;
+    return has_rows || given < least ? least : given;
+}
+
 enum recast_image_status webp_read(
     const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
     metadata *metadata, const char **reason) {
@@ -217,9 +228,11 @@ enum recast_image_status webp_read(
     WebPIDecoder *decoder = WebPIDecode(bytes, 0, &config);
     if (!decoder) return RECAST_IMAGE_NO_MEMORY;
     VP8StatusCode status = VP8_STATUS_SUSPENDED;
-    size_t given = 0, end = end_of_pixels(bytes, count);
+    size_t given = 0, end = end_of_pixels(bytes, count), least = PIECE;
+    if (header->is_lossless && end / header->height > PIECE / ROWS) least = end / header->height * ROWS;
     while (status == VP8_STATUS_SUSPENDED && given < end) {
-        given = end - given > PIECE ? given + PIECE : end;
+        size_t piece = next_piece(decoder, given, least);
+        given = end - given > piece ? given + piece : end;
         status = WebPIUpdate(decoder, bytes, given);
         pixels_done(SLICE);
     }

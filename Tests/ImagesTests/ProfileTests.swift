@@ -16,11 +16,19 @@ struct ProfileTests {
         return bytes
     }
 
-    private static func jpeg(_ profile: [UInt8]) throws -> [UInt8] {
+    private static func jpeg(_ profile: [UInt8]) throws -> [UInt8] { try jpeg([(1, 1, profile[...])]) }
+
+    private typealias Part = (number: UInt8, count: UInt8, content: ArraySlice<UInt8>)
+
+    /// With segments that each say which one of how many they are.
+    private static func jpeg(_ parts: [Part]) throws -> [UInt8] {
         let bare = try ImageSamples.made(ImageSamples.quarters(16, 12), as: .jpeg)
-        let content = Array("ICC_PROFILE".utf8) + [0, 1, 1] + profile
-        let length = content.count + 2
-        return Array(bare[..<2]) + [0xFF, 0xE2, UInt8(length >> 8), UInt8(length & 0xFF)] + content + Array(bare[2...])
+        let segments = parts.flatMap { part in
+            let content = Array("ICC_PROFILE".utf8) + [0, part.number, part.count] + part.content
+            let length = content.count + 2
+            return [0xFF, 0xE2, UInt8(length >> 8), UInt8(length & 0xFF)] + content
+        }
+        return Array(bare[..<2]) + segments + Array(bare[2...])
     }
 
     /// The content of an `iCCP` chunk: a name, and deflate that stores.
@@ -114,5 +122,33 @@ struct ProfileTests {
         // Of two the first one counts.
         let two = PNGSample.chunk("iCCP", Self.packed(odd)) + PNGSample.chunk("iCCP", [])
         #expect(try Self.profile(of: ImageSamples.made(Self.png(two)) { $0.longestSide = 8 }) == odd)
+    }
+
+    @Test("a JPEG's profile is its segments in their order, where all are there, each once, of as many")
+    func segments() throws {
+        let profile = Self.profile(600, said: 600, version: 2)
+        func made(_ parts: [Part]) throws -> [UInt8] {
+            try ImageSamples.made(Self.jpeg(parts)) { ($0.longestSide, $0.keepsMetadata) = (8, false) }
+        }
+        let (first, second, third) = (profile[..<200], profile[200..<300], profile[300...])
+        var each: [Part] = []
+        for number in UInt8(1)...255 {
+            let begin = Int(number) - 1
+            each.insert((number, 255, profile[begin..<(number < 255 ? begin + 1 : 600)]), at: 0)
+        }
+        let whole: [[Part]] = [
+            [(1, 1, profile[...])], [(1, 3, first), (2, 3, second), (3, 3, third)],
+            [(3, 3, third), (1, 3, first), (2, 3, second)], [(1, 2, profile[...]), (2, 2, [])], each,
+        ]
+        for parts in whole { #expect(Self.holds(try made(parts), profile), "\(parts.count)") }
+        let broken: [[Part]] = [
+            [(1, 2, first)], [(1, 3, first), (3, 3, third)], [(1, 2, first), (1, 2, first), (2, 2, second)],
+            [(0, 1, profile[...])], [(1, 0, profile[...])], [(2, 1, profile[...])], [(1, 1, [])],
+            [(1, 1, profile[...]), (2, 2, second)], [(1, 2, first), (2, 3, second)],
+        ]
+        for parts in broken {
+            let names = parts.map { "\($0.number)/\($0.count)" }
+            #expect(!Self.holds(try made(parts), Array("ICC_PROFILE".utf8)), "\(names)")
+        }
     }
 }
