@@ -9,7 +9,7 @@ import unittest
 
 from admin import Admin, admin_port
 from harness import DEADLINE, FORM, JSON, SANITIZED, Client, Closed, ProxyTestCase, Recast, Upstream
-from http2_client import HTTP2Client
+from http2_client import HTTP2Client, block, literal, pseudo
 from lifecycle_support import wait_until
 
 MIB = 1 << 20
@@ -350,3 +350,77 @@ class StalledStreamsTests(unittest.TestCase):
     @staticmethod
     def buffered(admin):
         return admin.metrics().sum("recast_buffer_bytes", kind="response")
+
+
+@unittest.skipIf(SANITIZED, "what sanitizers keep is more than what is bounded")
+class HeldHeadsTests(unittest.TestCase):
+    """Clients of HTTP/2 whose heads are one field of HPACK's table, again and again, on all of their streams: a byte for 4 KB."""
+
+    BUDGET, STREAMS = 8 * MIB, 100
+
+    def setUp(self):
+        self.upstream = Upstream()
+        self.addCleanup(self.upstream.stop)
+        self.let = threading.Event()
+        self.addCleanup(self.let.set)
+
+        def script(exchange):
+            self.let.wait(DEADLINE)
+            exchange.answer()
+
+        self.upstream.script = script
+        port, line = admin_port()
+        self.admin = Admin(port)
+        self.recast = Recast(
+            '  - { name: plain, match: "/*", upstream: app }', {"app": f"127.0.0.1:{self.upstream.port}"}, workers=1,
+            settings=f"memory: {{ bodies: {self.BUDGET // MIB}MiB }}\n{line}")
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.stop)
+
+    def held(self):
+        return self.admin.metrics().sum("recast_buffer_bytes", kind="request")
+
+    def ask(self, client, size, times):
+        """Heads of so many bytes, so many times over."""
+        first = block(pseudo()) + literal("x-a", "b" * size, first=0x40)
+        return [client.open(None, block_=block(pseudo()) + b"\xbe" * times if number else first + b"\xbe" * (times - 1))
+                for number in range(self.STREAMS)]
+
+    def test_heads_that_wait_for_answers_are_counted(self):
+        before = self.recast.peak_bytes()
+        with HTTP2Client(self.recast.port) as one, HTTP2Client(self.recast.port) as other:
+            streams = self.ask(one, 4000, 14)
+            one.until(lambda: one.streams[streams[-1]].status)
+            waiting = [stream for stream in streams if one.streams[stream].status is None]
+            self.assertEqual({one.streams[stream].status for stream in streams}, {None, 503})
+            # Three times 56 KB each, in 90 % of the budget.
+            self.assertIn(len(waiting), range(35, 50))
+            self.assertGreater(self.held(), self.BUDGET * 0.85)
+            # A connection that has none may have one.
+            others = self.ask(other, 4000, 14)
+            other.until(lambda: all(other.streams[stream].status for stream in others[1:]))
+            self.assertEqual({other.streams[stream].status for stream in others[1:]}, {503})
+            self.assertIsNone(other.streams[others[0]].status)
+            self.assertLess(self.recast.peak_bytes() - before, 2 * self.BUDGET)
+            self.let.set()
+            one.until(lambda: all(one.streams[stream].status == 200 for stream in waiting))
+            other.until(lambda: other.streams[others[0]].status == 200)
+            wait_until("nothing is counted any more", lambda: self.held() == 0)
+            self.assertEqual(one.exchange(path="/plain").status, 200)
+
+    def test_heads_of_clients_that_leave_are_counted_no_more(self):
+        with HTTP2Client(self.recast.port) as client:
+            self.ask(client, 2000, 5)
+            wait_until("they are counted", lambda: self.held() >= 3 * self.STREAMS * 10_000)
+        wait_until("nothing is counted any more", lambda: self.held() == 0)
+
+    def test_small_heads_are_not_counted(self):
+        # As HTTP/1.1 would have it: 1 KiB is counted, and nothing that is smaller.
+        rest = len("GET /plain HTTP/1.1\r\nhost: client.example\r\nx-a: \r\n\r\n")
+        for size, is_counted in ((1023 - rest, False), (1024 - rest, True), (1025 - rest, True)):
+            with self.subTest(size), HTTP2Client(self.recast.port) as client:
+                streams = self.ask(client, size, 1)
+                wait_until("all wait", lambda: self.admin.metrics().sum("recast_connections", side="upstream", state="active") == 100)
+                self.assertEqual(self.held() > 0, is_counted)
+                self.assertEqual(len(streams), self.STREAMS)
+            wait_until("none waits", lambda: self.admin.metrics().sum("recast_connections", side="upstream") == 0)

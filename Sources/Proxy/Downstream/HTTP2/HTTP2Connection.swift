@@ -92,6 +92,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     @safe @exclusivity(unchecked) private var unfinished: [HTTP2Downstream] = []
     /// For what waits in the streams: exchanges are over when they have handed their responses on.
     @safe @exclusivity(unchecked) private var charge = MemoryCharge(.response)
+    /// For the heads of requests that are on their way, and bytes that they take.
+    @safe @exclusivity(unchecked) private var headCharge = MemoryCharge(.request)
+    @safe @exclusivity(unchecked) private var headBytes = 0
     var listIndex = 0
     var client: ClientKey?
 
@@ -216,13 +219,19 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         }
     }
 
-    /// Whether one more response can't be taken on. A client that takes nothing could have as many wait here as it may have streams:
-    /// where bodies have nearly all of the memory that they may have, it gets no more before it has taken what waits, and at the very end
-    /// one at a time, as over HTTP/1.
+    /// Whether one more request can't be taken on. A client that takes nothing could have as many responses wait here as it may have
+    /// streams, and as many heads: where bodies have nearly all of the memory that they may have, it gets no more before it has taken what
+    /// waits and its heads are done with, and at the very end one at a time, as over HTTP/1.
     private var lacksMemory: Bool {
         let pressure = worker.pressure
         guard pressure >= 2 else { return false }
-        return charge.bytes > 0 || pressure == 3 && session.openStreams > 1
+        return charge.bytes > 0 || headCharge.bytes > 0 || pressure == 3 && session.openStreams > 1
+    }
+
+    /// A request whose head takes so many bytes begins, or has ended where they are fewer than none.
+    func countHead(_ bytes: Int) {
+        headBytes += bytes
+        headCharge.force(headBytes, from: worker.memory)
     }
 
     /// Pays for what waits in the streams, where that is much.

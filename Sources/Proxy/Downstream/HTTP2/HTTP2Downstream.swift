@@ -47,6 +47,14 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
     @safe @exclusivity(unchecked) private var endTimer: Timer?
     private var arrivedBefore = 0
 
+    /// What is counted of the head until the exchange has ended.
+    @safe @exclusivity(unchecked) private var headBytes = 0
+    /// Bytes of a head that is counted. One field in HPACK's table makes 4 KiB of each byte that names it, so that a client sends next to
+    /// nothing for the heads of all its streams; what is smaller is in the connection's own share.
+    private static let countedHead = 1024
+    /// A head is there as it was read, for the rules of the response and the log, as it goes upstream, and as it would once more.
+    private static let copiesOfHead = 3
+
     /// Bytes of the rest of a request that have been dropped since its answer was whole.
     @safe @exclusivity(unchecked) private var discarded = 0
 
@@ -84,7 +92,15 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
         touch()
         let exchange = takeExchange()
         swap(&exchange.request, &head)
+        let size = exchange.request.text.count
+        if size >= Self.countedHead { countHead(Self.copiesOfHead * size) }
         exchange.begin(on: self)
+    }
+
+    /// Counts what a head takes; 0 when it takes nothing any more.
+    private func countHead(_ bytes: Int) {
+        connection.countHead(bytes - headBytes)
+        headBytes = bytes
     }
 
     /// Answers a request whose head can't be taken.
@@ -114,6 +130,7 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
         self.exchange = nil
         exchange.abandon()
         worker.recycle(exchange)
+        if headBytes > 0 { countHead(0) }
         noteFinished()
     }
 
@@ -184,6 +201,7 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
         guard let exchange else { return }
         self.exchange = nil
         worker.recycle(exchange)
+        if headBytes > 0 { countHead(0) }
         noteFinished()
         if wait == .body || wait == .discard { disarm() }
         // The upstream takes no more of the request: nothing is to be waited for.
