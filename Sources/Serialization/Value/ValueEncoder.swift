@@ -218,6 +218,14 @@ internal final class EncodedDocument {
         if T.self == UInt128.self { return try tree.setNumber(node, own(value) as UInt128) }
     }
 
+    /// Whether a scalar can be written: what can't is refused before there is a node for it, since a type may go on without it.
+    @inline(__always)
+    fileprivate func carries<T>(_ value: T) -> Bool {
+        if T.self == Double.self { return (own(value) as Double).isFinite || spelling == nil }
+        if T.self == Float.self { return (own(value) as Float).isFinite || spelling == nil }
+        return true
+    }
+
     /// A value as what the caller knows it to be.
     @inline(__always)
     private func own<T, Own>(_ value: T) -> Own {
@@ -486,6 +494,10 @@ private struct KeyedNode<Key: CodingKey>: KeyedEncodingContainerProtocol {
     mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
         let document = encoder.document
         if document.takes(T.self) {
+            guard document.carries(value) else {
+                let name = try document.tree.store(utf8: key.stringValue)
+                throw document.placed(ValueFault.number.error(), at: encoder.step, name)
+            }
             let node = try document.tree.makeMember(key.stringValue, of: encoder.node)
             do throws(ConversionError) { return try document.put(scalar: value, into: node) } catch {
                 throw document.placed(error, at: encoder.step, document.tree.nameRange(node))
@@ -575,6 +587,9 @@ private struct UnkeyedNode: UnkeyedEncodingContainer {
     mutating func encode<T: Encodable>(_ value: T) throws {
         let document = encoder.document
         if document.takes(T.self) {
+            guard document.carries(value) else {
+                throw document.placed(ValueFault.number.error(), at: encoder.step, TextRange(index: count))
+            }
             let node = try document.tree.makeElement(of: encoder.node)
             do throws(ConversionError) { return try document.put(scalar: value, into: node) } catch {
                 throw document.placed(error, at: encoder.step, TextRange(index: count - 1))

@@ -305,6 +305,24 @@ struct DirectCodingTests {
             try list.encode(3)
         }
         #expect(try text(ValueEncoder().encode(row, as: .json)) == #"{"a":2,"meta":[3]}"#)
+        // A number that isn't finite is refused, too, and what stood under its key stays.
+        let numbers = FoundationCodingTests.Told { encoder in
+            var container = encoder.container(keyedBy: FoundationCodingTests.Key.self)
+            try container.encode(2.5, forKey: .a)
+            try? container.encode(Double.nan, forKey: .a)
+            try? container.encode(Float.infinity, forKey: .c)
+            try? container.encodeIfPresent(Double?.some(.nan), forKey: .b)
+            var list = container.nestedUnkeyedContainer(forKey: .meta)
+            try? list.encode(Double.nan)
+            try? list.encode(-Float.infinity)
+            try list.encode(3)
+        }
+        #expect(try text(ValueEncoder().encode(numbers, as: .json)) == #"{"a":2.5,"meta":[3]}"#)
+        let foundation = JSONEncoder()
+        foundation.outputFormatting = .sortedKeys
+        #expect(try text(ValueEncoder().encode(numbers, as: .json)) == text([UInt8](foundation.encode(numbers))))
+        // A `Value` has a place for them.
+        #expect(try ValueEncoder().encode(numbers)["meta"]?.array?.count == 3)
     }
 
     @Test("Members are found in any order, and the first of a name that repeats")
