@@ -334,7 +334,7 @@ struct DirectCodingTests {
             #expect(try ValueDecoder().decode(Letters.self, from: text, as: .json) == Letters(a: 1, b: 2, c: 3))
         }
         let repeated = #"{"a":1,"b":2,"c":3,"a":4,"b":5,"c":6}"#
-        for (duplicates, first) in [(DuplicatePolicy.keep, true), (.first, true), (.last, false)] {
+        for (duplicates, first) in [(DuplicatePolicy.keep, true), (.array, true), (.first, true), (.last, false)] {
             var options = DocumentOptions()
             options.duplicates = duplicates
             let read = try ValueDecoder().decode(Letters.self, from: repeated, as: .json, options: options)

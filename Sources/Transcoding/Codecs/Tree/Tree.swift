@@ -456,7 +456,7 @@ extension Tree: EventSink {
     private mutating func add(_ kind: Kind, _ text: Span<UInt8> = Span()) throws(ConversionError) -> Node {
         let parent = open
         let isMember = parent != Tree.none && records[Int(parent)].kind.hasNames
-        if isMember, duplicates != .keep, duplicates != .reject {
+        if isMember, duplicates == .first || duplicates == .last {
             let earlier = child(of: parent, named: slice(pendingNameStart, pendingNameCount))
             if earlier != Tree.none { return try add(kind, text, behind: earlier) }
         }
