@@ -35,6 +35,10 @@ public struct MultipartFormData: Sendable {
     /// The boundary, without the hyphens that precede it in the body.
     public let boundary: String
     internal private(set) var parts: [Part] = []
+    /// The sum of the parts' bodies in bytes, without headers and boundaries.
+    public private(set) var bodyLength = 0
+    /// The sum of the parts' headers in bytes.
+    private var headerLength = 0
     /// The most bytes that a stream gives at a time; nil: as many as the caller's buffer takes.
     public private(set) var packetSize: Int?
     /// What a stream asks its reader to wait between two packets.
@@ -87,15 +91,10 @@ public struct MultipartFormData: Sendable {
 
     /// The length of the whole body in bytes, for Content-Length.
     public var contentLength: Int {
-        var length = 0
-        for (index, part) in parts.enumerated() {
-            length += delimiter(isFirst: index == 0).count + part.header.count + part.length
-        }
-        return length + finalDelimiter.count
+        // The first part's boundary has no line end in front.
+        let delimiters = isEmpty ? 0 : count * delimiter(isFirst: false).count - 2
+        return delimiters + headerLength + bodyLength + finalDelimiter.count
     }
-
-    /// The sum of the parts' bodies in bytes, without headers and boundaries.
-    public var bodyLength: Int { parts.reduce(0) { $0 + $1.length } }
 
     /// Whether the bodies together are below `threshold` bytes, so that the form is better held in memory than written into a
     /// file first: Alamofire's rule.
@@ -169,10 +168,6 @@ extension MultipartFormData {
     public mutating func append(
         _ source: BodySource, length: Int, name: String, fileName: String?, mimeType: String
     ) throws(SerializationError) {
-        // Lengths are added up, and a sum that no number holds would stop the program.
-        guard length >= 0, length <= Int.max / 4 - min(bodyLength, Int.max / 4) else {
-            throw SerializationError(.invalidPart, reason: "a part's length is below 0 or beyond all bounds")
-        }
         try append(
             .source(source), length: length, head: try head(name, fileName: fileName, mimeType: mimeType))
     }
@@ -187,7 +182,13 @@ extension MultipartFormData {
             header.append("\r\n")
         }
         header.append("\r\n")
-        parts.append(Part(header: header.span.copied(), body: .bytes(body), length: body.count))
+        add(Part(header: header.span.copied(), body: .bytes(body), length: body.count))
+    }
+
+    private mutating func add(_ part: Part) {
+        parts.append(part)
+        headerLength += part.header.count
+        bodyLength += part.length
     }
 
     /// Appends a field for each scalar of `parameters`, named by its path as in a form, `user[name]`, but not escaped.
@@ -237,6 +238,10 @@ extension MultipartFormData {
     private func head(_ name: String) throws(SerializationError) -> PartHead { PartHead(name: Array(name.utf8).span) }
 
     private mutating func append(_ body: Body, length: Int, head: PartHead) throws(SerializationError) {
+        // Lengths are added up, and a sum that no number holds would stop the program.
+        guard length >= 0, length <= Int.max / 4 - min(bodyLength, Int.max / 4) else {
+            throw SerializationError(.invalidPart, reason: "a part's length is below 0 or beyond all bounds")
+        }
         do throws(ConversionError) {
             try append(body, length: length, checking: head)
         } catch {
@@ -257,7 +262,7 @@ extension MultipartFormData {
         }
         let delimiter = delimiter(isFirst: true).count
         let header = encoder.output.span.extracting(delimiter..<encoder.output.count).copied()
-        parts.append(Part(header: header, body: body, length: length))
+        add(Part(header: header, body: body, length: length))
     }
 }
 
@@ -301,7 +306,7 @@ extension MultipartFormData {
         let mark = Array("\r\n--".utf8) + checked.bytes
         for case .bytes(let bytes) in parts.lazy.map(\.body) {
             // The line end in front of the body counts.
-            if Self.contains(mark, in: Array("\r\n".utf8) + bytes) {
+            if bytes.starts(with: mark.dropFirst(2)) || Self.contains(mark, in: bytes) {
                 throw SerializationError(
                     .boundaryInBody, reason: "a part holds the boundary; choose another or leave it to chance")
             }

@@ -130,6 +130,33 @@ struct MultipartFormDataTests {
         }
         #expect(form.count == 1)
         #expect(form.contentLength > Int.max / 5)
+        // A file counts as a source does, with what is there before it: of sparse files a few would do.
+        let folder = try TemporaryFolder()
+        let file = try folder.file("f", [1])
+        var full = MultipartFormData()
+        try full.append(source("x"), length: Int.max / 4, name: "f", fileName: nil, mimeType: "a/b")
+        let error = #expect(throws: SerializationError.self) { try full.append(fileAt: file, name: "g") }
+        #expect(error?.kind == .invalidPart)
+        #expect(full.bodyLength == Int.max / 4)
+        // Without bytes it fits.
+        try full.append(fileAt: folder.file("empty", []), name: "g")
+        #expect(full.count == 2)
+    }
+
+    @Test("The lengths of a form are those of its parts, however they came and wherever they went")
+    func lengths() throws {
+        var form = try MultipartFormData(boundary: "B")
+        #expect(try form.contentLength == form.encode().count)
+        form.append(headers: [.contentType: "a/b"], body: [1, 2])
+        try form.append("\u{E9}", name: "a")
+        try form.append(parameters: ["b": [1, 22], "c": .data([3])], encoding: FieldEncodingOptions(dialect: .recast))
+        let copy = form
+        try form.append(source("xyz"), length: 3, name: "s", fileName: "s", mimeType: "a/b")
+        #expect(throws: SerializationError.self) { try form.append("x", name: "\0") }
+        for (form, length) in [(copy, 8), (form, 11)] {
+            #expect(form.bodyLength == length)
+            #expect(try form.contentLength == form.encode().count)
+        }
     }
 
     @Test("A buffer is filled in place")
