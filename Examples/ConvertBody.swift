@@ -29,6 +29,16 @@ func convertBody() throws {
     converted += try conversion.convertEnd()
     show("in pieces", String(decoding: converted, as: UTF8.self))
 
+    // Members on their way: one gets another name, one is put in, and texts become the numbers that they are declared to be.
+    var rules = ConversionPlan(inputs: [.form], output: .json)
+    rules.map.rename = [.init(from: try FieldPath(parsing: "user.mail"), to: try FieldPath(parsing: "email"))]
+    rules.map.set = [.init(path: try FieldPath(parsing: "source"), value: .literal(.string("web")))]
+    rules.types = [.init(path: try FieldPath(parsing: "ids[*]"), type: .integer)]
+    let ruled = try rules.convert(
+        Array("user[mail]=ada@example.com&user[name]=Ada&ids[]=1&ids[]=2".utf8),
+        contentType: "application/x-www-form-urlencoded")
+    show("rules", String(decoding: ruled.body, as: UTF8.self))
+
     // A document in memory, to look at and to change on its way.
     var value = try Value(decoding: json.body, as: .json)
     value["user"]?["age"] = 37

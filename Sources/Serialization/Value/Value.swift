@@ -137,7 +137,8 @@ extension Value {
     }
 
     /// The member of that name: nil where there is none, or where this is no object. Setting nil removes the member;
-    /// setting a member of a value that is no object makes it one.
+    /// setting a member of a value that is no object makes it one. Linear in the number of members: an object of many is made with
+    /// `Object.append(_:_:)` or of a dictionary.
     public subscript(key: String) -> Value? {
         get { object?[key] }
         set {

@@ -48,7 +48,7 @@ struct ExampleTests {
             }
         }
         #expect(pages.count == 11)
-        #expect(count == 53)
+        #expect(count == 54)
     }
 
     /// The lines without their indentation.
