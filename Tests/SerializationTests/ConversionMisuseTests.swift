@@ -80,6 +80,30 @@ struct ConversionMisuseTests {
     }
 
     @Test(
+        "a rename that leaves no name is refused where no plan was validated",
+        arguments: [("a", "*"), ("a", ""), ("", "a"), ("a", "b[*]"), ("a[*]", "b")])
+    func noName(_ from: String, _ to: String) throws {
+        func place(_ text: String) -> FieldPath { text.isEmpty ? FieldPath([]) : path(text) }
+        let bodies: [(BodyEncoding, String, String)] = [
+            (.form, "application/x-www-form-urlencoded", "a=1&a[b]=2"), (.json, "application/json", #"{"a":1}"#),
+            (.multipart, "multipart/form-data; boundary=b", "--b--\r\n"), (.raw, "image/png", "x"),
+        ]
+        for (input, type, body) in bodies {
+            for output in [BodyEncoding.json, .form, .multipart, .xml] {
+                let plan = plan(input, output) { $0.map.rename = [.init(from: place(from), to: place(to))] }
+                for refusal in [
+                    #expect(throws: ConversionError.self) { try Conversion.make(plan: plan, contentType: type) },
+                    #expect(throws: ConversionError.self) {
+                        try plan.convert(Array(body.utf8), contentType: type)
+                    },
+                ] {
+                    #expect(refusal?.code == "plan_wildcard", "\(input) to \(output)")
+                }
+            }
+        }
+    }
+
+    @Test(
         "a length of any size has a bound or none",
         arguments: [0, 1, 1 << 40, 1 << 48, 1 << 48 + 1, Int.max - 1, Int.max])
     func lengths(_ length: Int) throws {

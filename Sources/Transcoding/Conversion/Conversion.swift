@@ -64,8 +64,9 @@ public final class Conversion {
     ///     See `ConversionPlan.inputEncoding(for:)`.
     ///   - sources: The texts for the values that the plan takes from the request's head, by their indices.
     ///
-    /// Throws 415 for a type or a charset that the plan doesn't take, 400 for a boundary that can't be one, and `plan_source` for a value
-    /// of the request's head that `sources` lacks.
+    /// Throws 415 for a type or a charset that the plan doesn't take, 400 for a boundary that can't be one, `plan_source` for a value
+    /// of the request's head that `sources` lacks, and `plan_wildcard` for a rename that leaves no name. What else
+    /// `ConversionPlan.validate()` finds in the plan shows when the body does, or not at all.
     public static func make(
         plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = []
     ) throws(ConversionError) -> Conversion {
@@ -73,6 +74,7 @@ public final class Conversion {
         let plan = plan.decided(for: input)
         let used = plan.map.usedSources
         try Self.check(sources, for: used)
+        if let fault = plan.map.rename.lazy.compactMap(\.fault).first { throw fault }
         let pipeline = try PipelineTable(plan, input: input, sources: sources).pipeline(contentType: contentType)
         return Conversion(plan: plan, input: input, sources: sources, used: used, pipeline: pipeline)
     }

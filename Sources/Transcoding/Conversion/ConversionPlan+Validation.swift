@@ -29,16 +29,7 @@ extension ConversionPlan {
         for path in map.remove where path.segments.isEmpty {
             report("path", "the whole document can't be removed", path, setting: "map.remove")
         }
-        for rename in map.rename {
-            let shared = rename.sharedPrefix
-            let isEmpty = rename.from.segments.isEmpty || rename.to.segments.isEmpty
-            if isEmpty || rename.from.segments[shared...].contains(.any) || rename.to.segments[shared...].contains(.any)
-            {
-                report(
-                    "wildcard", "a rename with * must begin with the same path, up to the *, on both sides",
-                    rename.from, setting: "map.rename")
-            }
-        }
+        faults += map.rename.compactMap(\.fault)
         for rename in map.rename where !rename.from.segments.isEmpty {
             if rename.from == rename.to {
                 report("rename", "the field is to become what it is already", rename.from, setting: "map.rename")
@@ -233,6 +224,21 @@ extension ConversionPlan {
         } catch {
             return error
         }
+    }
+}
+
+extension FieldMap.Rename {
+    /// Why nothing can be renamed so, whatever the body; nil where something can.
+    internal var fault: ConversionError? {
+        let shared = sharedPrefix
+        let isEmpty = from.segments.isEmpty || to.segments.isEmpty
+        guard isEmpty || from.segments[shared...].contains(.any) || to.segments[shared...].contains(.any) else {
+            return nil
+        }
+        return ConversionError(
+            .unrepresentable, code: "plan_wildcard",
+            reason: "a rename with * must begin with the same path, up to the *, on both sides",
+            field: from.description, setting: "map.rename")
     }
 }
 
