@@ -69,7 +69,7 @@ public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerialize
             spelling.depth = settings.limits.depth
             switch parameters.asWritten(spelling) {
             case .value(let value): try value.emit(into: &encoder, as: spelling)
-            case .document(let document): try document.tree.emit(into: &encoder, as: spelling)
+            case .document(let document): try document.tree.emit(into: &encoder, order: spelling.order)
             }
             return layout.applied(to: encoder.output.span).span.copied()
         } catch {

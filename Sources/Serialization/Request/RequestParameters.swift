@@ -30,11 +30,11 @@ internal enum RequestParameters {
     internal func form(_ options: FieldEncodingOptions, _ limits: Limits) throws(ConversionError) -> String {
         let spelling = ValueSpelling(for: options, limits: limits)
         guard case .document(let document) = asWritten(spelling) else {
-            var source = value
-            let text = try source.form(options, spelling, limits: limits)
+            var source = SpelledValue(value, as: spelling)
+            let text = try source.form(options, limits: limits)
             return text.span.lossyString()
         }
-        let text = try document.tree.form(options, spelling, limits: limits)
+        let text = try document.tree.form(options, limits: limits)
         return text.span.lossyString()
     }
 

@@ -107,7 +107,7 @@ extension Value {
     public func encoded(
         as format: DocumentFormat = .json, options: DocumentOptions = DocumentOptions()
     ) throws(ConversionError) -> [UInt8] {
-        var source = self
+        var source = SpelledValue(self, as: ValueSpelling(for: format, options))
         return try source.document(as: format, options: options)
     }
 
@@ -119,45 +119,36 @@ extension Value {
     internal static func bytes(base64 text: String) -> [UInt8]? { Base64Decoder.bytes(of: Array(text.utf8).span) }
 }
 
-/// What a document is written from: a value, or the tree that a type has encoded itself into, which has the spelling already.
+/// What a document is written from: a value with its spelling, or the tree that a type has encoded itself into, which has it already.
 ///
 /// Each encoder has a function of its own: a tree's are specialized where the encoders are.
 internal protocol DocumentSource: ~Copyable {
-    /// Sends the document's events.
-    mutating func emit(into encoder: inout JSON.Encoder, as spelling: ValueSpelling) throws(ConversionError)
+    /// Sends the document's events, its members in that order.
+    mutating func emit(into encoder: inout JSON.Encoder, order: MemberOrder) throws(ConversionError)
     /// As above, to a form.
-    mutating func emit(into form: inout Flattener<Form.Encoder>, as spelling: ValueSpelling) throws(ConversionError)
+    mutating func emit(into form: inout Flattener<Form.Encoder>, order: MemberOrder) throws(ConversionError)
     /// As above, to a property list.
-    mutating func emit(into encoder: inout PropertyList.Encoder, as spelling: ValueSpelling) throws(ConversionError)
+    mutating func emit(into encoder: inout PropertyList.Encoder, order: MemberOrder) throws(ConversionError)
     /// As above, to XML.
-    mutating func emit(into encoder: inout XML.Encoder, as spelling: ValueSpelling) throws(ConversionError)
+    mutating func emit(into encoder: inout XML.Encoder, order: MemberOrder) throws(ConversionError)
 }
 
-extension Value: DocumentSource {}
+extension Tree: DocumentSource {}
 
-extension Tree: DocumentSource {
-    internal mutating func emit(
-        into encoder: inout JSON.Encoder, as spelling: ValueSpelling
-    ) throws(ConversionError) {
-        try emit(into: &encoder, order: spelling.order)
+/// A value that is written with a spelling, whose order is the one that is asked for.
+internal struct SpelledValue: DocumentSource {
+    private let value: Value
+    private let spelling: ValueSpelling
+
+    internal init(_ value: Value, as spelling: ValueSpelling) {
+        self.value = value
+        self.spelling = spelling
     }
 
-    internal mutating func emit(
-        into form: inout Flattener<Form.Encoder>, as spelling: ValueSpelling
+    internal func emit<Sink: EventSink & ~Copyable>(
+        into sink: inout Sink, order: MemberOrder
     ) throws(ConversionError) {
-        try emit(into: &form, order: spelling.order)
-    }
-
-    internal mutating func emit(
-        into encoder: inout PropertyList.Encoder, as spelling: ValueSpelling
-    ) throws(ConversionError) {
-        try emit(into: &encoder, order: spelling.order)
-    }
-
-    internal mutating func emit(
-        into encoder: inout XML.Encoder, as spelling: ValueSpelling
-    ) throws(ConversionError) {
-        try emit(into: &encoder, order: spelling.order)
+        try value.emit(into: &sink, as: spelling)
     }
 }
 
@@ -166,27 +157,26 @@ extension DocumentSource where Self: ~Copyable {
     internal mutating func document(
         as format: DocumentFormat, options: DocumentOptions
     ) throws(ConversionError) -> [UInt8] {
-        let spelling = ValueSpelling(for: format, options)
         let limits = options.limits.forDocument
         switch format {
         case .json:
             var encoder = JSON.Encoder(options: JSON.EncodingOptions())
             encoder.output.highWatermark = .max
-            try emit(into: &encoder, as: spelling)
+            try emit(into: &encoder, order: options.order)
             return encoder.output.span.copied()
         case .form:
-            let text = try form(options.formEncoding, spelling, limits: limits)
+            let text = try form(options.formEncoding, limits: limits)
             return text.span.copied()
         case .propertyList:
             var encoder = PropertyList.Encoder(options: options.propertyListEncoding, limits: limits)
             encoder.output.highWatermark = .max
-            try emit(into: &encoder, as: spelling)
+            try emit(into: &encoder, order: options.order)
             try encoder.finish()
             return encoder.output.span.copied()
         case .xml:
             var encoder = XML.Encoder(options: options.xmlEncoding, limits: limits)
             encoder.output.highWatermark = .max
-            try emit(into: &encoder, as: spelling)
+            try emit(into: &encoder, order: options.order)
             try encoder.finish()
             return encoder.output.span.copied()
         }
@@ -194,12 +184,12 @@ extension DocumentSource where Self: ~Copyable {
 
     /// The document, which must be an object, as a form.
     internal mutating func form(
-        _ options: FieldEncodingOptions, _ spelling: ValueSpelling, limits: Limits
+        _ options: FieldEncodingOptions, limits: Limits
     ) throws(ConversionError) -> OutputBuffer {
         var form = Form.Encoder(options: options)
         form.output.highWatermark = .max
         var flattener = Flattener(target: form, options: options.withoutSorting, limits: limits.forDocument)
-        try emit(into: &flattener, as: spelling)
+        try emit(into: &flattener, order: options.order)
         try flattener.target.finish()
         return flattener.target.output
     }
