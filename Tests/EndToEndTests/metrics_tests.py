@@ -276,6 +276,26 @@ class MetricsTests(ProxyTestCase):
         for name in ("recast_responses_cut_total", "recast_upstream_responses_cut_total"):
             self.assertEqual(metrics.sum(name), before.sum(name), name)
 
+    def test_bytes_of_a_tunnel_count_on_both_sides(self):
+        self.upstream.script = lambda exchange: (
+            exchange.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
+            exchange.reader.exactly(3), exchange.send("hello"), exchange.close())
+        before = self.admin.metrics()
+        with Client(self.recast.port) as client:
+            client.request("GET", "/tunnel", fields=["Connection: upgrade", "Upgrade: websocket"])
+            self.assertEqual(client.response().status, 101)
+            client.send("abc")
+            self.assertEqual(client.reader.rest(), b"hello")
+        metrics = self.when(lambda m: m.sum("recast_requests_total", code="101") == before.sum("recast_requests_total", code="101") + 1)
+        for direction, side, count in (("in", "client", 3), ("out", "upstream", 3), ("in", "upstream", 5), ("out", "client", 5)):
+            labels = {"direction": direction, "side": side}
+            grown = metrics.sum("recast_request_bytes_total", **labels) - before.sum("recast_request_bytes_total", **labels)
+            self.assertEqual(grown, count, labels)
+        for direction, count in (("upstream", 3), ("client", 5)):
+            grown = metrics.sum("recast_tunnel_bytes_total", direction=direction) - before.sum(
+                "recast_tunnel_bytes_total", direction=direction)
+            self.assertEqual(grown, count, direction)
+
     def test_a_reload_that_is_refused_shows_until_one_is_taken(self):
         metrics = self.admin.metrics()
         self.assertEqual(metrics.sum("recast_config_last_reload_successful"), 1)

@@ -83,14 +83,19 @@ class Collector:
 
     def spans_of(self, request_id):
         """All spans of the trace in which the server span has that request id, which is waited for."""
+        server = self.spans_with("recast.request_id", request_id)[-1]
+        with self.changed:
+            return [span for span in self.spans if span.trace_id == server.trace_id]
+
+    def spans_with(self, name, value):
+        """All spans that have an attribute with that value, of which the first is waited for."""
         def found():
-            return [span for span in self.spans if attributes(span).get("recast.request_id") == request_id]
+            return [span for span in self.spans if attributes(span).get(name) == value]
 
         with self.changed:
             if not self.changed.wait_for(found, DEADLINE):
-                raise AssertionError(f"no span of {request_id} among {[span.name for span in self.spans]}")
-            server = found()[-1]
-            return [span for span in self.spans if span.trace_id == server.trace_id]
+                raise AssertionError(f"no span with {name} {value} among {[span.name for span in self.spans]}")
+            return found()
 
     def stop(self):
         self.over.set()

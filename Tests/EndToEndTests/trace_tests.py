@@ -7,6 +7,7 @@ import unittest
 import unittest.mock
 
 from admin import Admin, admin_port
+from ext_proc_client import ExtProcTestCase, pseudo
 from harness import DEADLINE, FORM, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
 from http2_client import HTTP2Client
 from tls_support import certificates
@@ -258,6 +259,44 @@ class SpanTests(TracedTestCase):
             self.assertEqual((span.status.code, attributes(span)["error.type"]), (ERROR, "UR"), span)
         self.assertEqual(len(spans), 2)
 
+    def test_a_response_that_is_cut_for_its_clients_fault(self):
+        """Its head said 200, and no error of ours came behind that: the span says that it isn't whole all the same."""
+        self.upstream.script = lambda exchange: (
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), exchange.reader.rest())
+        with self.client() as client:
+            client.send("POST /plain/cut HTTP/1.1\r\nHost: a\r\nX-Request-Id: cut-for-chunk\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+            client.reader.until(b"half")
+            client.send("no size\r\n")
+            client.reader.rest()
+        spans = self.collector.spans_of("cut-for-chunk")
+        self.assertEqual(sorted(span.kind for span in spans), [SERVER, CLIENT])
+        for span in spans:
+            self.assertEqual((span.status.code, attributes(span)["error.type"]), (ERROR, "http_bad_chunk_size"), span)
+            self.assertEqual(attributes(span)["http.response.status_code"], 200)
+
+    def test_a_request_whose_stream_is_reset_has_no_status(self):
+        with HTTP2Client(self.recast.port) as client:
+            client.over(client.request("GET", "/plain/malformed", [("connection", "close")]))
+        (server,) = self.collector.spans_with("url.path", "/plain/malformed")
+        found = attributes(server)
+        self.assertEqual((server.status.code, found["recast.flag"], found["error.type"]), (ERROR, "BR", "BR"))
+        self.assertNotIn("http.response.status_code", found)
+
+    def test_a_tunnel_has_the_status_on_both_sides(self):
+        self.upstream.script = lambda exchange: (
+            exchange.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
+            exchange.reader.rest(), exchange.close())
+        with self.client() as client:
+            client.send("GET /plain/tunnel HTTP/1.1\r\nHost: a\r\nX-Request-Id: tunnel\r\n"
+                        "Connection: upgrade\r\nUpgrade: websocket\r\n\r\n")
+            self.assertEqual(client.response().status, 101)
+            client.finish_sending()
+            self.assertTrue(client.is_closed())
+        spans = self.collector.spans_of("tunnel")
+        self.assertEqual(sorted(span.kind for span in spans), [SERVER, CLIENT])
+        for span in spans:
+            self.assertEqual((span.status.code, attributes(span)["http.response.status_code"]), (0, 101), span)
+
     def test_long_texts_are_cut(self):
         response, spans = self.traced("NONE-OF-THEM", "/plain/" + "p" * 3000, fields=["User-Agent: " + "\u00e4" * 300])
         (server,) = spans[SERVER]
@@ -281,6 +320,18 @@ class SpanTests(TracedTestCase):
                 self.assertEqual(self.upstream.one().fields.all("traceparent"),
                                  [f"00-{TRACE}-{client_span.span_id.hex()}-01"])
                 self.collector.reset()
+
+
+class CallSpanTests(ExtProcTestCase, TracedTestCase):
+    def test_a_call_that_ends_with_an_error_has_no_status(self):
+        call = self.processing()
+        for _ in range(2):  # the second head comes out of order
+            call.headers("request", pseudo("POST", "/plain/disorder", fields=[("x-request-id", "disorder")]))
+        self.assertNotEqual(call.status()[0], 0)
+        (server,) = self.collector.spans_of("disorder")
+        found = attributes(server)
+        self.assertEqual((server.status.code, found["recast.flag"], found["error.type"]), (ERROR, "BR", "500"))
+        self.assertNotIn("http.response.status_code", found)
 
 
 class OriginTests(TracedTestCase):

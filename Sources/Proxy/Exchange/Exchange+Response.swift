@@ -736,6 +736,7 @@ extension Exchange {
         dropRetryBuffer()
         record.firstByteTime = worker.loop.now - record.startedAt
         loggedResponse = worker.log.chosenFields(of: head)
+        trace.upstreamStatus = head.status
         record.status = 101
         upstream = nil
         let tunnel = downstream.switchProtocols(by: head, to: connection, idle: times.tunnel) { output, position in
@@ -758,6 +759,7 @@ extension Exchange {
         tunnel.close()
         record.bytesIn = tunnel.bytesUp
         record.bytesOut = tunnel.bytesUp
+        record.bytesUpstream = tunnel.bytesDown
         record.bytesBack = tunnel.bytesDown
         worker.counters.forwarding.openTunnels -= 1
         worker.counters.forwarding.tunnelBytesUp += UInt64(tunnel.bytesUp)

@@ -744,11 +744,17 @@ struct ExchangeRecord {
     var status = 0
     /// Why we answered ourselves or cut the exchange; nil when the upstream's answer went through whole.
     var flag: EndReason?
-    /// Whether the client got `status`. One that left before, and one that the process' end left without an answer, did not: their
-    /// statuses are for counting.
+    /// Whether the client got `status`. One that left before, one that the process' end left without an answer, and one that broke a
+    /// rule for which its protocol ended the request, as by a reset, did not: their statuses are for counting.
     var isStatusSent: Bool {
         guard status > 0 else { return false }
-        let standsForNone = status == 499 && flag == .clientGone || status == 503 && flag == .graceTime
+        let standsForNone =
+            switch flag {
+            case .clientGone: status == 499
+            case .graceTime: status == 503
+            case .badRequest: !isRefused
+            default: false
+            }
         return !standsForNone || isCut || bytesBack > 0
     }
     /// Whether a response had begun, whose status `status` is, and didn't come to its end.

@@ -86,9 +86,9 @@ final class Tracer {
         writer.text("recast.request_id", requestID.span)
         if let flag = record.flag { writer.text("recast.flag", flag.rawValue) }
         if let code = trace.refusal { writer.text("recast.code", code) }
-        // What we refused has its code; what was cut, or nobody answered, the flag of the log. A client's fault is no error of a server's
-        // span, and has no type of one.
-        if record.status >= 500 || record.flag != nil && trace.refusal == nil {
+        // What we refused, or cut for a reason that has a code, has that; what else was cut, or nobody answered, the flag of the log. A
+        // client's fault that was answered is no error of a server's span, and has no type of one.
+        if record.status >= 500 || record.isCut || record.flag != nil && trace.refusal == nil {
             if let code = trace.refusal {
                 writer.text("error.type", code)
             } else if record.status >= 500 {
