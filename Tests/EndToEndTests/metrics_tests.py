@@ -16,6 +16,7 @@ ROUTES = """
   - { name: convert, match: { method: POST, path: /convert }, upstream: app, request: form -> json, limits: { body: 1MiB } }
   - { name: small, match: { method: POST, path: /small }, upstream: app, request: json -> form, limits: { body: 20B } }
   - { name: odd, match: /odd, upstream: app }
+  - { name: brief, match: "/brief/*", upstream: app, timeouts: { request: 300ms } }
   - { name: plain, match: "/*", upstream: app }
 """
 
@@ -275,6 +276,48 @@ class MetricsTests(ProxyTestCase):
         metrics = self.when(lambda m: m.sum("recast_requests_total") == before.sum("recast_requests_total") + 1)
         for name in ("recast_responses_cut_total", "recast_upstream_responses_cut_total"):
             self.assertEqual(metrics.sum(name), before.sum(name), name)
+
+    def test_an_exchange_whose_time_is_over_counts_against_who_is_waited_for(self):
+        def much(exchange):
+            exchange.read_body()
+            exchange.send(f"HTTP/1.1 200 OK\r\nContent-Length: {1 << 30}\r\n\r\n")
+            while True:  # until it is left
+                exchange.send(b"x" * (1 << 16))
+
+        def part(exchange):
+            exchange.read_body()
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 354\r\n\r\nfirst")
+            exchange.reader.rest()
+
+        def silent(exchange):
+            exchange.read_body()
+            exchange.reader.rest()
+
+        def half(exchange):
+            exchange.reader.rest()
+
+        timeout, cut = "recast_upstream_requests_total", "recast_upstream_responses_cut_total"
+        for script, code, flag, body, counted in ((silent, "504", None, b"", (1, 0)), (part, "200", "UT", b"", (0, 1)),
+                                                  (much, "200", "CS", b"", (0, 0)), (half, "408", None, b"x", (0, 0))):
+            with self.subTest(script.__name__):
+                before = self.admin.metrics()
+                self.upstream.script = script
+
+                def grown(metrics, name, before=before, **labels):
+                    return metrics.sum(name, **labels) - before.sum(name, **labels)
+
+                with Client(self.recast.port, receive_buffer=4096) as client:
+                    length = ("Content-Length: 2",) if body else ()
+                    client.request("POST" if body else "GET", "/brief/" + script.__name__, fields=length)
+                    client.send(body)
+                    metrics = self.when(lambda m: grown(m, "recast_requests_total", route="brief") == 1)
+                self.assertEqual(grown(metrics, "recast_requests_total", route="brief", code=code), 1)
+                self.assertEqual(grown(metrics, "recast_responses_cut_total", route="brief"), 1 if flag else 0)
+                if flag:
+                    self.assertEqual(grown(metrics, "recast_responses_cut_total", route="brief", flag=flag), 1)
+                self.assertEqual(grown(metrics, "recast_timeouts_total", kind="request"), 1)
+                self.assertEqual((grown(metrics, timeout, result="timeout"), grown(metrics, cut, reason="timeout")), counted)
+                self.assertEqual(grown(metrics, timeout), 0 if body else 1)
 
     def test_bytes_of_a_tunnel_count_on_both_sides(self):
         self.upstream.script = lambda exchange: (

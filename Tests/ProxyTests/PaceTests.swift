@@ -268,6 +268,8 @@ import Transcoding
             try rig.until("the cut") { third.isOver }
             #expect(third.text.hasSuffix("ab"))
             #expect(rig.worker.counters.admission.count(of: .request) == 3)
+            // The upload that wasn't whole is nobody's fault but the client's.
+            #expect(rig.worker.current.pools[0].tally.timeouts == 1)
             let lines = try rig.logLines()
             #expect(lines.map { $0["flags"] as? String } == ["CT", "UT", "UT"])
             #expect(lines.map { $0["code"] as? String } == Array(repeating: "request_timeout", count: 3))

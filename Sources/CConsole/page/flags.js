@@ -7,7 +7,7 @@ const words = {
   BT: 'the route doesn’t take the body’s type or coding',
   BC: 'the output can’t carry what the body holds',
   CD: 'the client left before its request was whole, or before it had the answer',
-  CS: 'the client stopped reading its answer',
+  CS: 'the client stopped reading its answer, or took it too slowly',
   CT: 'the client didn’t send its head or body in time',
   UF: 'no connection to the upstream could be made',
   UT: 'the upstream didn’t connect, answer or go on in time',

@@ -15,7 +15,7 @@ package enum EndReason: String, CaseIterable {
     case bodyCarry = "BC"
     /// The client left before its request was whole, or before it had the answer.
     case clientGone = "CD"
-    /// The client stopped reading its answer.
+    /// The client stopped reading its answer, or took it too slowly.
     case clientStalled = "CS"
     /// The client didn't send its head or body in time.
     case clientTime = "CT"

@@ -515,6 +515,15 @@ extension Exchange {
         record.retrySkip = reason
     }
 
+    /// The exchange's own time is over while all of its request is here and its upstream is waited for: counts that as where one of the
+    /// upstream's times is over. Its health is left alone: how long this one had is the client's matter, too.
+    func noteOverdue() {
+        guard let route, let snapshot, let upstream = route.upstream, record.attempts > 0, record.upstreamTime == 0
+        else { return }
+        let tally = snapshot.pools[upstream].tally
+        if machine.response == .awaited { tally.timeouts &+= 1 } else { tally.count(cut: .timeout) }
+    }
+
     /// Sends the request once more on a new connection, if that is safe and wanted (docs/rules.md F20, F21); the old connection
     /// is given up. Returns false, and changes nothing but the counters, when it is not.
     func sendAgain(_ cause: RetryCause, avoiding endpoint: Endpoint?) -> Bool {

@@ -310,9 +310,11 @@ final class Exchange {
         guard machine.request != .discarding else { return }
         worker.counters.admission.count(.request)
         let refusal = Refusal.requestTimeout(isRead: machine.isRequestRead)
-        if !machine.isRequestRead { tell(.lastRequest) }
+        // A client that takes less than comes is the reason, not the upstream that waits for it.
+        let isHeldBack = machine.response == .streaming && downstream?.isFull == true
+        if machine.isRequestRead { if !isHeldBack { noteOverdue() } } else { tell(.lastRequest) }
         // A response that has begun is cut: log, metrics and trailers of a call say why.
-        refuse(refusal)
+        if isHeldBack { fail(.clientStalled) } else { refuse(refusal) }
     }
 
     /// The client has room again.
