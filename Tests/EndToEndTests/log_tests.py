@@ -16,7 +16,7 @@ import unittest
 
 from admin import Admin, admin_port
 from harness import DEADLINE, FORM, RECAST, ROOT, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
-from http2_client import HTTP2Client
+from http2_client import CONTINUATION, END_HEADERS, END_STREAM, HEADERS, HTTP2Client, StreamRecord, block, frame, pseudo
 
 
 class PipedLogTests(unittest.TestCase):
@@ -135,6 +135,22 @@ class LogFieldTests(ProxyTestCase):
         line = found[0]
         self.assertGreater(line["t_header"], 0.01)
         self.assertGreater(line["t_body"], 0.01)
+
+    def test_a_head_of_http2_that_comes_in_pieces_has_its_time(self):
+        with HTTP2Client(self.recast.port) as client:
+            client.exchange("GET", "/whole", [("x-request-id", "whole")])
+            stream, client.next_stream = client.next_stream, client.next_stream + 2
+            client.streams[stream] = StreamRecord(client.server_initial_window)
+            head = block([*pseudo(path="/pieces"), ("x-request-id", "pieces")])
+            client.send(frame(HEADERS, END_STREAM, stream, head[:20]))
+            Client.wait_until_read(client)
+            select_nothing()
+            client.send(frame(CONTINUATION, END_HEADERS, stream, head[20:]))
+            client.response(stream)
+            client.exchange("GET", "/behind", [("x-request-id", "behind")])
+        self.assertGreater(self.recast.log_entry("pieces")["t_header"], 0.01)
+        for other in ("whole", "behind"):
+            self.assertNotIn("t_header", self.recast.log_entry(other))
 
     def test_a_query_shows_names_only(self):
         self.assertEqual(self.line("GET", "/q?token=SECRET&a=b=c&SECRET&e=")["query"], "token=*&a=*&*&e=*")

@@ -78,8 +78,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private var dropped = 0
     /// How many requests there had been when another one was last waited for.
     private var awaitedBehind = 0
-    /// For which of the session's heads the timer was set.
-    private var awaitedHead = 0
+    /// For which of the session's heads the timer was set, and when the first bytes of that came.
+    @safe @exclusivity(unchecked) private var awaitedHead = 0
+    @safe @exclusivity(unchecked) private var awaitedHeadBegan: UInt64 = 0
     @safe @exclusivity(unchecked) private var isScheduled = false
     private var hasToldFailure = false
     /// Those whose content is to be brought again, and those that got some in this tick.
@@ -204,6 +205,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         schedule()
         return bytes.count
     }
+
+    /// When the first bytes came of the head that the session hands over now: where it wasn't whole at once, it was waited for.
+    var headBegan: UInt64 { awaitedHead == session.headsBegun ? awaitedHeadBegan : worker.loop.now }
 
     func began(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         noteRequest()
@@ -378,7 +382,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         }
         if session.isReadingHead {
             // Each has its own time: one may begin in the bytes that end another.
-            if wait != .head || awaitedHead != session.headsBegun { arm(.head, worker.clientTimes.head) }
+            let isNew = awaitedHead != session.headsBegun
+            if wait != .head || isNew { arm(.head, worker.clientTimes.head) }
+            if isNew { awaitedHeadBegan = worker.loop.now }
             awaitedHead = session.headsBegun
         } else if isServing {
             since = 0

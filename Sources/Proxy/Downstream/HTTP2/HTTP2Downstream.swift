@@ -121,7 +121,7 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
     private func takeExchange() -> Exchange {
         let exchange = worker.takeExchange()
         self.exchange = exchange
-        exchange.record.headStartedAt = worker.loop.now
+        exchange.record.headStartedAt = connection.headBegan
         return exchange
     }
 
