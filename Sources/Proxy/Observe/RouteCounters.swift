@@ -147,7 +147,8 @@ final class RouteCounters {
                     .init("to", BodyEncoding.name(ofSlot: key >> 4 & 15)), .init("result", outcome.name),
                 ], count)
         }
-        if !conversions.keys.isEmpty {
+        // Conversions of responses have none.
+        if !conversionTimes.isEmpty {
             samples.histogram(
                 "recast_transcode_duration_seconds", "Time inside the conversion of a request's body.",
                 labels: [route], bounds: Histogram.fineBounds, conversionTimes.sample)

@@ -151,10 +151,12 @@ final class UpstreamTally {
                 "recast_upstream_responses_cut_total", "Final responses of upstreams that weren't whole, by reason.",
                 labels: [upstream, .init("reason", reason.rawValue)], cuts[index])
         }
-        samples.histogram(
-            "recast_upstream_response_seconds",
-            "Time from giving a request to an upstream's connection to the head of the response.", labels: [upstream],
-            bounds: Histogram.bounds, times.sample)
+        if !times.isEmpty {
+            samples.histogram(
+                "recast_upstream_response_seconds",
+                "Time from giving a request to an upstream's connection to the head of the response.",
+                labels: [upstream], bounds: Histogram.bounds, times.sample)
+        }
         samples.counter(
             "recast_upstream_connects_total", "Connections to upstreams that were made.", labels: [upstream], connects)
         samples.counter(
