@@ -151,6 +151,34 @@ import Testing
                 == ["svix-id": ["ours"], "x-a": ["1"], "x-b": ["1"]])
     }
 
+    @Test(
+        "white space around what a rule takes from the request is none of the value, and counts for no limit",
+        arguments: [
+            ("a", "a"), ("%20a", "a"), ("a%09", "a"), ("%09%20a%20b%20", "a b"), ("", nil), ("%20", nil),
+            ("%09%20%09", nil),
+        ] as [(String, String?)])
+    func blanks(sent: String, value: String?) throws {
+        let head = try requestHead("GET", "/?v=\(sent)")
+        var edits = HeaderEdits()
+        edits.set = [HeaderEdits.Field(name: "X-V", value: .query("v"), text: "${query.v}")]
+        edits.add = [
+            HeaderEdits.Field(
+                name: "X-Mix", value: .literalMix([.source(.query("v")), .literal(" "), .source(.query("v"))]),
+                text: "${query.v} ${query.v}")
+        ]
+        var lines: [UInt8] = []
+        try HeaderEditor(edits).appendLines(
+            from: head, captures: PathCaptures(), client: [UInt8]().span, to: &lines)
+        let written = fields(lines.span)
+        #expect(written["x-v"] == value.map { [$0] })
+        #expect(written["x-mix"]?.allSatisfy { $0.first == "a" && !$0.hasSuffix(" ") } ?? (value == nil))
+        let long = try requestHead("GET", "/?v=%20%20" + String(repeating: "l", count: HeaderEdits.valueLimit) + "%20")
+        edits.add = []
+        lines = []
+        try HeaderEditor(edits).appendLines(from: long, captures: PathCaptures(), client: [UInt8]().span, to: &lines)
+        #expect(lines.count == HeaderEdits.valueLimit + "X-V: \r\n".utf8.count)
+    }
+
     @Test("a trusted peer's word is kept, and its address added to it")
     func trusted() throws {
         let head = try requestHead(

@@ -85,6 +85,8 @@ package final class HeaderEditor: Sendable {
         return byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
     }
 
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
+
     /// Appends all lines, with values from the request. Throws, in mid-line, for a value that no field can have.
     package func appendLines(
         from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
@@ -117,9 +119,11 @@ package final class HeaderEditor: Sendable {
             output.append(contentsOf: name)
             let value = output.count
             source.appendOctets(from: head, captures: captures, client: client, to: &output)
-            // White space at a value's end is none of the value (RFC 9110 §5.5).
-            while let last = output.last, output.count > value, last == ASCII.space || last == ASCII.tab {
-                output.removeLast()
+            // White space at a value's ends is none of the value (RFC 9110 §5.5), and no message of HTTP/2 has it (RFC 9113 §8.2.1).
+            while let last = output.last, output.count > value, Self.isBlank(last) { output.removeLast() }
+            if output.count > value, Self.isBlank(output[value]) {
+                let start = output[value...].firstIndex { !Self.isBlank($0) } ?? output.count
+                output.removeSubrange(value..<start)
             }
             guard output.count > value else { return output.removeLast(output.count - start) }
             guard output.count - value <= HeaderEdits.valueLimit else { throw .tooLong }
