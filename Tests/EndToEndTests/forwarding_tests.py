@@ -187,6 +187,19 @@ class TrustedPeerTests(ProxyTestCase):
         fields = self.upstream.one().fields
         self.assertEqual([fields.all(f"x-forwarded-{name}") for name in ("proto", "host", "port")], [["https"], ["shop.example"], ["443"]])
 
+    def test_a_list_of_clients_has_8_kib(self):
+        def chain(length):
+            return ("192.0.2.1," * 1000)[:length - 1] + "1"
+
+        for name, path in (("X-Forwarded-For", "/x"), ("X-Forwarded-For", "/own"), ("Forwarded", "/hop/x")):
+            for lines, fits in (([8191], True), ([8192], True), ([8193], False), ([4095, 4095], True), ([4095, 4096], False)):
+                with self.subTest(name=name, path=path, lines=lines):
+                    answer = self.send("GET", path, fields=[f"{name}: {chain(length)}" for length in lines])
+                    if fits:
+                        self.assertEqual(answer.status, 200)
+                    else:
+                        self.assert_problem(answer, 431, "http_forwarded_too_long")
+
     def test_one_real_ip_goes_on(self):
         self.send("GET", "/own", fields=["X-Real-IP: 6.6.6.6", "X-Forwarded-For: 1.2.3.4,"])
         self.assertEqual(self.upstream.one().fields.all("x-real-ip"), ["1.2.3.4"])

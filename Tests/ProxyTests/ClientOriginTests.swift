@@ -45,6 +45,23 @@ import Testing
         }
     }
 
+    @Test("the size of the chain is that of its lines, joined by a comma and a space")
+    func size() throws {
+        for (values, size) in [
+            ([], 0), (["1.2.3.4"], 7), (["1.2.3.4", "5.6.7.8"], 16), (["1.2.3.4", "", "5"], 12), ([""], 0),
+        ] as [([String], Int)] {
+            for (name, field) in [("X-Forwarded-For", KnownField.xForwardedFor), ("Forwarded", .forwarded)] {
+                let text = "GET / HTTP/1.1\r\nHost: a\r\n" + values.map { "\(name): \($0)\r\n" }.joined() + "\r\n"
+                let bytes = Array(text.utf8)
+                var head = MessageHead()
+                var parser = RequestParser()
+                _ = try parser.parse(bytes.span, into: &head)
+                let found = ClientChain.size(of: head, field)
+                #expect(found == size, "\(values)")
+            }
+        }
+    }
+
     @Test("the authority has the brackets of an address of IPv6")
     func authority() {
         for (host, port, shown) in [

@@ -94,10 +94,10 @@ enum ClientChain {
         return origin
     }
 
-    /// Bytes of the chain that `head` has.
+    /// Bytes of the chain that `head` has, its lines joined by a comma and a space.
     static func size(of head: borrowing MessageHead, _ field: KnownField) -> Int {
         guard head.contains(field) else { return 0 }
-        var size = 0
+        var size = -2
         for line in 0..<head.fieldCount where head.known(line) == field { size += head.value(line).count + 2 }
         return size
     }
