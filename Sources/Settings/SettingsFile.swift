@@ -195,14 +195,14 @@ public struct SettingsFile: Sendable {
             inherited = context.takeEffective()
             for value in before { context.record(value.key, value.value, value.origin) }
         }
+        let (memory, spool) = MemoryReader(context: context).read(file)
         // Where all requests are forwarded by data planes, no upstream is needed.
         let forwards = listen.addresses.contains { listen.listeners[$0]?.service.forwards ?? true }
         let upstreamsNode =
             forwards ? file.required("upstreams", example: "{app: 127.0.0.1:3000}") : file.take("upstreams")
-        let upstreams = upstreamsNode.map { UpstreamReader(context: context).read($0) }
+        let upstreams = upstreamsNode.map { UpstreamReader(context: context, spool: spool).read($0) }
         let forwarding = ForwardingSettingsReader(context: context).read(file)
         let admission = AdmissionReader(context: context).read(file)
-        let memory = MemoryReader(context: context).read(file)
         let images = Self.images(file, context)
         let http2 = Self.http2(file)
         let lifecycle = LifecycleReader(context: context).read(file, grace: client.graceBound)

@@ -396,20 +396,40 @@ class HeldBesideOthersTests(SpoolFolder):
     """The process' quota is spent, so nothing is held that needn't be."""
 
     settings = "spool: { total: 256KiB }\n"
-    routes = '  - { name: form, match: /form, upstream: held, request: json -> form, limits: { field: 8MiB, fields: 100000 } }\n'
-    further_upstreams = {"held": "{ address: $APP, spool: { memory: 64KiB, disk: 8MiB, dir: $FOLDER } }"}
+    routes = """
+  - { name: form, match: /form, upstream: held, request: json -> form, limits: { field: 8MiB, fields: 100000 } }
+  - { name: plain, match: /plain, upstream: spooled }
+"""
+    further_upstreams = {
+        "held": "{ address: $APP, spool: { memory: 64KiB, disk: 256KiB, dir: $FOLDER } }",
+        "spooled": "{ address: $APP, framing: length, spool: { memory: 64KiB, dir: $FOLDER } }",
+    }
+
+    def post(self, count):
+        sent = json.dumps({"items": ["%05d" % at for at in range(count)]}, separators=(",", ":")).encode()
+        self.assertEqual(self.send("POST", "/form", sent, JSON).status, 200)
+        return sent, self.upstream.requests[-1]
 
     def test_beyond_the_quota_it_goes_on_in_chunks(self):
-        # The client's 230 KiB find room, and what they become doesn't; the longer one doesn't find any in the first place.
-        for count in (29_000, 60_000):
-            sent = json.dumps({"items": ["%05d" % at for at in range(count)]}, separators=(",", ":")).encode()
-            self.assertEqual(len(sent) > 256 * KIB, count == 60_000)
-            self.assertEqual(self.send("POST", "/form", sent, JSON).status, 200)
-            received = self.upstream.requests[-1]
+        _, received = self.post(16_500)
+        self.assertEqual(received.fields.get("content-length"), str(len(received.body)), "nothing else is on the disk")
+        other = self.client()
+        other.send("POST /plain HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        other.send(b"20000\r\n" + b"x" * (128 * KIB) + b"\r\n")
+        other.wait_until_read()
+        wait_until("half of the other body is on disk", self.descriptors)
+        # Of the client's 129 KiB what isn't in memory finds room beside it, and of what they become it doesn't; the longer one doesn't find
+        # any in the first place.
+        for count in (16_500, 35_000):
+            sent, received = self.post(count)
+            self.assertEqual(len(sent) > 256 * KIB, count == 35_000)
+            self.assertLess(len(sent), 320 * KIB)
             self.assertEqual(received.fields.get("transfer-encoding"), "chunked")
-            self.assertGreater(len(received.body), 320 * KIB)
+            self.assertGreater(len(received.body), 256 * KIB)
+            self.assertEqual(len(received.body) > 320 * KIB, count == 35_000)
             pairs = urllib.parse.parse_qsl(received.body.decode(), strict_parsing=True)
             self.assertEqual([int(value) for _, value in pairs], list(range(count)))
+        other.socket.close()
         self.assert_no_files()
 
 

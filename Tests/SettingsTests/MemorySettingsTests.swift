@@ -75,6 +75,41 @@ struct MemorySettingsTests {
                 """) == [mistake])
     }
 
+    @Test(
+        "an upstream's spool is no larger than what all of them have together, and follows where it isn't written",
+        arguments: [
+            ("", "", "64MiB", nil), ("spool: { total: 64MiB }", "", "64MiB", nil),
+            ("spool: { total: 63MiB }", "", "63MiB", nil), ("spool: { total: 0B }", "", "0B", nil),
+            ("spool: { total: 2GiB }", "spool: { disk: 1GiB }", "1GiB", nil),
+            ("spool: { total: 2MiB }", "spool: { disk: 2047KiB }", "2047KiB", nil),
+            ("spool: { total: 2MiB }", "spool: { disk: 2MiB }", "2MiB", nil),
+            (
+                "spool: { total: 2MiB }", "spool: { disk: 2049KiB }", nil,
+                "5:69: \"disk\" is at most \"spool.total\", which is 2MiB here, not 2049KiB"
+            ),
+            (
+                "", "spool: { disk: 1025MiB }", nil,
+                "5:69: \"disk\" is at most \"spool.total\", which is 1GiB here, not 1025MiB"
+            ),
+            (
+                "spool: { total: 0B }", "spool: { memory: 0B }", nil,
+                "5:61: \"spool\" has neither memory nor disk: give one of them a size"
+            ),
+        ] as [(String, String, String?, String?)])
+    func spoolOfAll(top: String, spool: String, shown: String?, mistake: String?) throws {
+        let text = """
+            version: 1
+            listen: 127.0.0.1:80
+            routes: [{ name: all, match: "/*", upstream: app }]
+            \(top)
+            upstreams: { app: { address: "a:1", framing: length, \(spool) } }
+            """
+        #expect(SettingsTestFile.mistakes(text) == [mistake].compactMap(\.self))
+        guard let shown else { return }
+        let file = try SettingsTestFile.parse(text)
+        #expect(file.effective.contains { $0.key == "upstreams.app.spool.disk" && $0.value == shown })
+    }
+
     @Test("a folder where no file can be made is a mistake, said where the spool stands")
     func folder() {
         var environment = SettingsTestFile.environment

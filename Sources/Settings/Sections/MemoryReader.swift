@@ -6,8 +6,8 @@ struct MemoryReader {
     /// Bytes that a budget has at least: room for one body and a little.
     private static let leastBudget = 1024 * 1024
 
-    /// Takes what the top of the file says.
-    func read(_ section: SectionReader) -> MemorySettings {
+    /// Takes what the top of the file says; and what bounds the spool of each upstream, nil where that could not be read.
+    func read(_ section: SectionReader) -> (memory: MemorySettings, spool: SectionReader.Bound<Int>?) {
         var settings = MemorySettings()
         let memory = section.part("memory")
         settings.bodies =
@@ -15,9 +15,11 @@ struct MemoryReader {
         settings.wait = memory.time("wait", standard: Sourced(settings.wait)).value
         memory.finish()
         let spool = section.part("spool")
+        let failures = context.failures
         settings.spoolTotal = spool.size("total", standard: Sourced(settings.spoolTotal), from: 0).value
+        let bound = spool.bound("spool.total", settings.spoolTotal, since: failures)
         spool.finish()
-        return settings
+        return (settings, bound)
     }
 
     private static func describe(_ budget: Int?) -> String { budget.map(Units.describe(bytes:)) ?? "auto" }

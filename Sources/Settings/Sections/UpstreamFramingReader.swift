@@ -3,6 +3,8 @@ internal import Proxy
 /// Reads how an upstream wants bodies framed, and where they wait until their length is known.
 struct UpstreamFramingReader {
     let context: ReadingContext
+    /// What the bodies of all upstreams may be on disk; nil where that could not be read.
+    let total: SectionReader.Bound<Int>?
 
     /// Takes `framing` and `spool` of the upstream that `section` describes.
     func read(_ section: SectionReader, into upstream: inout UpstreamSettings) {
@@ -17,7 +19,10 @@ struct UpstreamFramingReader {
         let isWritten = section.remaining.contains { $0.key == "spool" }
         let spool = section.part("spool")
         settings.memory = spool.size("memory", standard: Sourced(settings.memory), from: 0).value
-        settings.disk = spool.size("disk", standard: Sourced(settings.disk), from: 0).value
+        settings.disk =
+            spool.bounded("disk", standard: settings.disk, by: total, describe: Units.describe(bytes:)) {
+                context.size($0, $1, from: 0)
+            }.value
         settings.directory =
             spool.value("dir", standard: Sourced(standardFolder), describe: { $0 }, read: folder).value
         if settings.memory == 0, settings.disk == 0 {

@@ -3,6 +3,8 @@ internal import Proxy
 /// Reads `upstreams`.
 struct UpstreamReader {
     let context: ReadingContext
+    /// What the bodies of all upstreams may be on disk; nil where that could not be read.
+    let spool: SectionReader.Bound<Int>?
 
     /// The upstreams, those that can't be read without an address; the names of all that are there, to check the routes
     /// against, and where they stand.
@@ -52,7 +54,7 @@ struct UpstreamReader {
         let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
         upstream.tls = UpstreamTLSReader(context: context).read(
             section, of: member.key, hasName: hasName, offersHTTP2: upstream.version == .http2)
-        UpstreamFramingReader(context: context).read(section, into: &upstream)
+        UpstreamFramingReader(context: context, total: spool).read(section, into: &upstream)
         section.finish()
         return upstream
     }
