@@ -3,6 +3,9 @@
 public struct CodingLevel: Hashable, Sendable {
     private let level: Int?
 
+    /// The one that was chosen; nil: each coding has its own.
+    public var chosen: Int? { level }
+
     /// - Parameter level: 1…9.
     public init(_ level: Int? = nil) {
         self.level = level

@@ -64,6 +64,39 @@ import Testing
         #expect(effective.contains { $0.key == "compress.plain" && $0.value == "true" })
     }
 
+    @Test("what is in effect is shown, whether the route says it, or all do, or nobody")
+    func effective() throws {
+        func shown(_ defaults: String, _ route: String) throws -> [String] {
+            let file = try SettingsTestFile.parse(
+                """
+                version: 1
+                listen: 127.0.0.1:8080
+                upstreams: { app: "127.0.0.1:3000" }
+                defaults: { \(defaults) }
+                routes:
+                  - { name: a, match: /a, upstream: app, response: json -> form, \(route) }
+                """)
+            return file.effectiveOfRoutes[0].filter { $0.key.hasPrefix("codings") || $0.key.hasPrefix("compress") }
+                .map { value in
+                    let line = if case .line(let line) = value.origin { "\(line)" } else { "-" }
+                    return "\(value.key): \(value.value) \(line)"
+                }
+        }
+        let all = "gzip, deflate, br, zstd"
+        #expect(try shown("", "host: preserve") == ["codings: \(all) -", "codings.ask: false -", "compress: off -"])
+        #expect(
+            try shown("codings: { ask: true }, compress: { min: 2KiB, level: 3 }", "codings: gzip") == [
+                "codings: gzip 6", "codings.ask: true 4", "compress.min: 2KiB 4", "compress.types: what is text -",
+                "compress.level: 3 4", "compress.plain: false -", "compress: br, zstd, gzip 4",
+            ])
+        #expect(
+            try shown("compress: { types: text/*, plain: true }", "compress: true") == [
+                "codings: \(all) -", "codings.ask: false -", "compress.min: 1KiB -", "compress.types: text/* 4",
+                "compress.level: each coding's own -", "compress.plain: true 4", "compress: br, zstd, gzip 6",
+            ])
+        #expect(try shown("compress: { level: 9 }", "compress: off").last == "compress: off 6")
+    }
+
     @Test(
         "what is wrong is reported at its place",
         arguments: [
@@ -72,6 +105,10 @@ import Testing
             ("codings: [gzip, gzip]", "5:58: \"codings\" has \"gzip\" twice"),
             ("codings: { undo: gzip, asks: true }", "5:65: \"codings\" has no key \"asks\": did you mean \"ask\"?"),
             ("codings: { ask: 1 }", "5:58: \"ask\" is true or false, not \"1\""),
+            (
+                "codings: { ask: true, undo: off }",
+                "5:58: \"ask\" is for codings that are undone, and \"undo\" is off: remove one of them"
+            ),
             (
                 "compress: 1",
                 "5:52: \"compress\" is true, off or a mapping, not \"1\": write compress: { codings: [gzip] }"

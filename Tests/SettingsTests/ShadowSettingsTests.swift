@@ -111,5 +111,14 @@ import Transcoding
         #expect(
             mistakes.count == 1 && mistakes[0].hasPrefix("5:39: \"shadow\" is for routes with an upstream"),
             "\(mistakes)")
+        #expect(
+            SettingsTestFile.mistakes(
+                """
+                version: 1
+                listen: { address: 127.0.0.1:8080, serves: ext_proc }
+                routes:
+                  - { name: all, match: "/*", shadow: off }
+                """
+            ).isEmpty)
     }
 }

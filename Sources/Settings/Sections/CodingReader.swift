@@ -29,14 +29,21 @@ struct CodingReader {
 
     private func readCodings(_ section: SectionReader, into options: inout CodingOptions) {
         var origin = EffectiveValue.Origin.standard
+        var originOfAsk = origin
         if let node = section.take("codings") {
             origin = .line(node.position.line)
             if case .mapping = node.content {
                 guard let part = SectionReader(node, "\"codings\"", path: "codings", context) else { return }
-                if let node = part.take("undo"), let codings = undone(node, "\"undo\"") { options.undone = codings }
+                let undo = part.take("undo").flatMap { undone($0, "\"undo\"") }
+                if let undo { options.undone = undo }
                 if let node = part.take("ask"), let asks = context.bool(node, "\"ask\"") {
                     options.asks = asks
-                    part.record("ask", "\(asks)", .line(node.position.line))
+                    originOfAsk = .line(node.position.line)
+                    if asks, undo?.isEmpty == true {
+                        context.report(
+                            node.position,
+                            "\"ask\" is for codings that are undone, and \"undo\" is off: remove one of them")
+                    }
                 }
                 part.finish()
             } else if let codings = undone(node, "\"codings\"") {
@@ -44,6 +51,7 @@ struct CodingReader {
             }
         }
         section.record("codings", options.undone.isEmpty ? "off" : Self.describe(options.undone), origin)
+        section.record("codings.ask", "\(options.asks)", originOfAsk)
     }
 
     /// `off`, or codings. Nil when they can't be read.
@@ -75,16 +83,16 @@ struct CodingReader {
     private func readCompress(_ section: SectionReader, into options: inout CodingOptions) {
         let node = section.take("compress")
         let origin = node.map { EffectiveValue.Origin.line($0.position.line) } ?? .standard
-        if let node {
-            if case .mapping = node.content {
-                var compress = options.compress ?? CompressOptions()
-                if let part = SectionReader(node, "\"compress\"", path: "compress", context) {
-                    read(part, into: &compress)
-                }
-                options.compress = compress
-            } else if let isOn = isOn(node) {
-                options.compress = isOn ? options.compress ?? CompressOptions() : nil
-            }
+        var part = SectionReader.absent("\"compress\"", path: "compress", context)
+        if let node, case .mapping = node.content {
+            options.compress = options.compress ?? CompressOptions()
+            part = SectionReader(node, "\"compress\"", path: "compress", context) ?? part
+        } else if let node, let isOn = isOn(node) {
+            options.compress = isOn ? options.compress ?? CompressOptions() : nil
+        }
+        if var compress = options.compress {
+            read(part, into: &compress)
+            options.compress = compress
         }
         section.record("compress", options.compress.map { Self.describe($0.codings) } ?? "off", origin)
     }
@@ -117,14 +125,17 @@ struct CodingReader {
             compress.codings = codings
         }
         compress.least = section.size("min", standard: Sourced(compress.least)).value
-        if let node = section.take("types"), let types = types(node) {
-            compress.types = types
-            section.record("types", types.map(\.description).joined(separator: ", "), .line(node.position.line))
-        }
-        if let node = section.take("level"), let level = context.count(node, "\"level\"", in: 1...9) {
-            compress.level = CodingLevel(level)
-            section.record("level", "\(level)", .line(node.position.line))
-        }
+        compress.types =
+            section.value(
+                "types", standard: Sourced(compress.types),
+                describe: Self.describe,
+                read: { node, _ in types(node) }
+            ).value
+        compress.level =
+            section.value(
+                "level", standard: Sourced(compress.level), describe: Self.describe,
+                read: { node, what in context.count(node, what, in: 1...9).map { CodingLevel($0) } }
+            ).value
         let plainNode = section.take("plain")
         if let plainNode, let plain = context.bool(plainNode, "\"plain\"") { compress.plain = plain }
         section.record("plain", "\(compress.plain)", plainNode.map { .line($0.position.line) } ?? .standard)
@@ -144,5 +155,13 @@ struct CodingReader {
 
     private static func describe(_ codings: [Coding]) -> String {
         codings.map(\.rawValue).joined(separator: ", ")
+    }
+
+    private static func describe(_ types: [ResponseTypePattern]) -> String {
+        types == CompressOptions.standardTypes ? "what is text" : types.map(\.description).joined(separator: ", ")
+    }
+
+    private static func describe(_ level: CodingLevel) -> String {
+        level.chosen.map(String.init) ?? "each coding's own"
     }
 }

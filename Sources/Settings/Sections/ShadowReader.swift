@@ -33,7 +33,7 @@ struct ShadowReader {
             route.record("shadow", "off", .standard)
             return outcome
         }
-        if lacksUpstream {
+        if lacksUpstream, !context.saysOff(node, "\"shadow\"") {
             context.report(
                 node.position, "\"shadow\" is for routes with an upstream: a data plane forwards what goes on by itself"
             )

@@ -91,6 +91,8 @@ struct UpstreamReader {
             resolve.record(
                 "servers", upstream.resolving.servers.map(\.description).joined(separator: ", "),
                 .line(node.position.line))
+        } else {
+            resolve.record("servers", "those of /etc/resolv.conf", .standard)
         }
         let failuresBefore = context.failures
         upstream.resolving.minimum = resolve.time("min", standard: Sourced(upstream.resolving.minimum)).value

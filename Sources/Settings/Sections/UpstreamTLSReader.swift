@@ -11,7 +11,10 @@ struct UpstreamTLSReader {
     ///   - hasName: whether every address of the upstream has a name or an address to check a certificate for.
     ///   - offersHTTP2: whether the upstream is spoken to by HTTP/2.
     func read(_ section: SectionReader, of name: String, hasName: Bool, offersHTTP2: Bool) -> UpstreamTLS? {
-        guard let node = section.take("tls") else { return nil }
+        guard let node = section.take("tls") else {
+            section.record("tls", "false", .standard)
+            return nil
+        }
         let files = TLSFileReader(context)
         let failures = context.failures
         var options = TLSClientOptions()
