@@ -249,7 +249,7 @@ public struct SettingsFile: Sendable {
         if case .line(let line)? = adminLine { adminPosition.line = line }
         noteFinder = SettingsNotes(
             settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
-            admin: adminPosition, effectiveOfRoutes: effectiveOfRoutes,
+            admin: adminPosition, effective: effective, effectiveOfRoutes: effectiveOfRoutes,
             lacksRoutes: routes.count < (routesNode?.count ?? 0), ofFiles: context.notes,
             secrets: context.secretLengths)
         unresolvedLines = context.unresolvedLines.sorted()

@@ -40,6 +40,8 @@ struct SettingsNotes {
     let routes: [SettingsNode.Position]
     let upstreams: [SettingsNode.Position]
     let admin: SettingsNode.Position
+    /// The values in effect that are not a route's.
+    let effective: [EffectiveValue]
     /// The values in effect for each route.
     let effectiveOfRoutes: [[EffectiveValue]]
     /// Whether a route is left out, because what it needs isn't here.
@@ -51,7 +53,7 @@ struct SettingsNotes {
 
     var all: [SettingsNote] {
         ofFiles + adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + dataPlaneNotes
-            + verificationNotes + bodyNotes
+            + verificationNotes + guardNotes + bodyNotes + contradictionNotes
             + settings.routes.indices.flatMap(conversionNotes)
     }
 
@@ -83,10 +85,18 @@ struct SettingsNotes {
             func note(_ code: String, _ message: String, _ hint: String) {
                 notes.append(warning(ofUpstream: index, code, message, hint))
             }
+            let isPlainByDefault = effective.contains {
+                $0.key == "upstreams.\(upstream.name).tls" && $0.origin == .standard
+            }
             if !used.contains(index), !lacksRoutes {
                 note("upstream_unused", "no route names it", "a route does with upstream: \(upstream.name)")
             }
             for address in upstream.addresses {
+                if case .tcp(_, 443) = address, isPlainByDefault {
+                    note(
+                        "upstream_plain", "\(address) has the port of HTTPS, and is spoken to without TLS",
+                        "write tls: true")
+                }
                 if settings.listen.contains(where: { $0.isReached(by: address) }) {
                     note(
                         "upstream_is_listener", "\(address) is where this proxy itself listens",

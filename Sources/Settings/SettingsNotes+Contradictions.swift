@@ -1,0 +1,113 @@
+internal import Gateway
+internal import Proxy
+internal import Transcoding
+
+/// Settings that are fine one by one, and of which one takes from another what it says.
+extension SettingsNotes {
+    var contradictionNotes: [SettingsNote] {
+        trustNotes + settings.routes.indices.flatMap { memoryNotes($0) + retryNotes($0) }
+    }
+
+    // MARK: Memory
+
+    /// Bodies that a route's limits let in, and for which the process can never have the memory. What `auto` is depends on the machine.
+    private func memoryNotes(_ index: Int) -> [SettingsNote] {
+        guard let budget = settings.memory.bodies else { return [] }
+        let route = settings.routes[index]
+        let answers = route.responses.contains { if case .convert = $0.action { true } else { false } }
+        var notes: [SettingsNote] = []
+        let bodies = Units.describe(bytes: budget)
+        // While a document grows, what is held for it is up to twice what is in it.
+        if route.conversion != nil || answers || route.shadow?.trial?.conversion != nil,
+            route.limits.tree > budget / 2
+        {
+            notes.append(
+                note(
+                    .warning, "tree_beyond_memory", index,
+                    "limits.tree lets in documents of \(Units.describe(bytes: route.limits.tree)), and memory.bodies, \(bodies), has "
+                        + "room for some of half its own size: longer ones are a 503 each time",
+                    "limits.tree below half of memory.bodies refuses them for good, with 413"))
+        }
+        if answers, route.responseLimit > budget {
+            notes.append(
+                note(
+                    .warning, "response_beyond_memory", index,
+                    "limits.response lets in converted responses of \(Units.describe(bytes: route.responseLimit)), for which "
+                        + "memory.bodies, \(bodies), has no room: they are a 503 each time",
+                    "limits.response below memory.bodies refuses them for good, with 502"))
+        }
+        return notes
+    }
+
+    // MARK: Retries
+
+    /// Methods of which a request may be sent again though it was sent as a whole.
+    private static let repeatable: Set = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"]
+
+    /// Conditions of `retry.on` that can never be.
+    private func retryNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        let retry = route.options.retry
+        guard retry.isEnabled, retry.hasConditions else { return [] }
+        var notes: [SettingsNote] = []
+        // What all routes have is meant for those that have such methods.
+        if !route.match.methods.isEmpty, route.match.methods.allSatisfy({ !Self.repeatable.contains($0) }),
+            saysItself("retry.on", index)
+        {
+            let methods = route.match.methods.joined(separator: ", ")
+            notes.append(
+                note(
+                    .warning, "retry_method", index,
+                    "\"retry.on\" does nothing for \(methods): what was sent may have been done, and would be done twice",
+                    "GET, HEAD, OPTIONS, PUT, DELETE and TRACE are sent again"))
+        }
+        if retry.onTimeout, let whole = route.timeouts.request, whole <= route.timeouts.firstByte {
+            notes.append(
+                note(
+                    .note, "retry_timeout", index,
+                    "\"timeout\" of \"retry.on\" never comes: timeouts.request, \(Units.describe(whole)), is over no later than "
+                        + "timeouts.first_byte, \(Units.describe(route.timeouts.firstByte))",
+                    "a shorter first_byte leaves time for another try"))
+        }
+        return notes
+    }
+
+    /// Whether a key stands in the route, as far as its line tells it, and not under "defaults".
+    private func saysItself(_ key: String, _ index: Int) -> Bool {
+        guard index < effectiveOfRoutes.count,
+            case .line(let line)? = effectiveOfRoutes[index].first(where: { $0.key == key })?.origin
+        else { return false }
+        let start = routes[index].line
+        return start...max(start, (routes.dropFirst(index + 1).first?.line ?? Int.max) - 1) ~= line
+    }
+
+    // MARK: Peers
+
+    private var trustNotes: [SettingsNote] {
+        guard let written = effective.first(where: { $0.key == "trusted" }), case .line(let line) = written.origin,
+            settings.listen.contains(where: { settings.listener(at: $0).service.forwards && !$0.isLocal })
+        else { return [] }
+        let peers = written.value.split(separator: ", ")
+        var notes: [SettingsNote] = []
+        func note(_ code: String, _ message: String, _ hint: String) {
+            notes.append(
+                SettingsNote(
+                    severity: .note, code: code, line: line, column: 1, subject: "trusted", message: message, hint: hint
+                ))
+        }
+        if peers.contains(where: { $0.hasSuffix("/0") }) {
+            note(
+                "trusted_anybody", "whoever connects may say by X-Forwarded-For who its client is",
+                "the networks of the proxies alone, where others reach the listener")
+        }
+        // This host's own connections aren't counted.
+        let areElsewhere = peers.contains { $0 != "unix" && $0 != "::1" && !$0.hasPrefix("127.") }
+        if areElsewhere, settings.admission.perClient == .standard {
+            note(
+                "proxies_counted",
+                "of connections.per_client each of these addresses has as much as a client, 256 connections, and beyond a 429",
+                "connections: { per_client: off } counts none")
+        }
+        return notes
+    }
+}

@@ -1,0 +1,115 @@
+import Settings
+import Testing
+
+/// What `check` says of settings that are fine one by one, and of which one takes from another what it says.
+@Suite("Notes of settings that contradict one another")
+struct ContradictionNoteTests {
+    /// The codes among `codes` that are noted, each with its line, of one route with these lines behind those of the file.
+    private func notes(
+        _ route: String, _ top: String = "", listen: String = "127.0.0.1:8080", _ codes: [String]
+    ) throws -> [String] {
+        let file = try SettingsTestFile.parse(
+            """
+            version: 1
+            listen: "\(listen)"
+            upstreams: { app: "127.0.0.1:3000" }
+            \(top)
+            routes:
+              - { name: a, upstream: app, \(route) }
+              - { name: rest, match: "/*", upstream: app }
+            """)
+        return file.notes.filter { codes.contains($0.code) }.map { "\($0.line) \($0.severity.rawValue) \($0.code)" }
+    }
+
+    @Test(
+        "limits that let in what the memory for bodies can't hold",
+        arguments: [
+            ("memory: { bodies: 2MiB }", "request: json -> plist", []),
+            ("memory: { bodies: 2047KiB }", "request: json -> plist", ["tree"]),
+            ("memory: { bodies: 8MiB }", "request: json -> plist, limits: { tree: 4MiB }", []),
+            ("memory: { bodies: 8MiB }", "request: json -> plist, limits: { tree: 4097KiB }", ["tree"]),
+            ("memory: { bodies: 8MiB }", "limits: { tree: 64MiB }", []),
+            ("memory: { bodies: auto }", "request: json -> plist, limits: { tree: 1GiB }", []),
+            ("", "request: json -> plist, limits: { tree: 1GiB }", []),
+            ("memory: { bodies: 8MiB }", "response: json -> plist", []),
+            ("memory: { bodies: 8191KiB }", "response: json -> plist", ["response"]),
+            (
+                "memory: { bodies: 8MiB }", "response: json -> plist, limits: { response: 16MiB, tree: 8MiB }",
+                ["tree", "response"]
+            ),
+            ("memory: { bodies: 4MiB }", "request: json -> plist, limits: { response: 16MiB }", []),
+            ("memory: { bodies: 4MiB }", "shadow: { convert: json -> plist }, limits: { tree: 3MiB }", ["tree"]),
+        ] as [(String, String, [String])])
+    func memory(top: String, route: String, found: [String]) throws {
+        let codes = ["tree_beyond_memory", "response_beyond_memory"]
+        #expect(try notes("match: /a, \(route)", top, codes) == found.map { "6 warning \($0)_beyond_memory" })
+    }
+
+    @Test(
+        "conditions of a retry that never come",
+        arguments: [
+            ("match: { path: /a, method: POST }, retry: { on: [503] }", "", ["6 warning retry_method"]),
+            (
+                "match: { path: /a, method: [POST, PATCH, PROPFIND] }, retry: { on: reset }", "",
+                ["6 warning retry_method"]
+            ),
+            ("match: { path: /a, method: [POST, PUT] }, retry: { on: [503] }", "", []),
+            ("match: /a, retry: { on: [503] }", "", []),
+            ("match: { path: /a, method: POST }, retry: { attempts: 2 }", "", []),
+            ("match: { path: /a, method: POST }, retry: off", "defaults: { retry: { on: [503] } }", []),
+            // What all routes have is meant for the others.
+            ("match: { path: /a, method: POST }", "defaults: { retry: { on: [503] } }", []),
+            ("match: /a, retry: { on: timeout }, timeouts: { request: 5s }", "", ["6 note retry_timeout"]),
+            (
+                "match: /a, retry: { on: timeout }, timeouts: { request: 5s, first_byte: 5s }", "",
+                ["6 note retry_timeout"]
+            ),
+            ("match: /a, retry: { on: timeout }, timeouts: { request: 5s, first_byte: 4999ms }", "", []),
+            ("match: /a, retry: { on: [503, reset] }, timeouts: { request: 5s }", "", []),
+            ("match: /a, retry: { on: timeout }", "", []),
+        ] as [(String, String, [String])])
+    func retries(route: String, top: String, found: [String]) throws {
+        #expect(try notes(route, top, ["retry_method", "retry_timeout"]) == found)
+    }
+
+    @Test(
+        "proxies that are counted as clients, and networks that hold everybody",
+        arguments: [
+            ("trusted: 10.0.0.0/8", "0.0.0.0:80", ["4 note proxies_counted"]),
+            ("trusted: [127.0.0.0/8, \"fd00::/8\"]", "[::]:80", ["4 note proxies_counted"]),
+            ("trusted: 10.0.0.0/8", "127.0.0.1:80", []), ("trusted: 10.0.0.0/8", "unix:/run/a.sock", []),
+            ("trusted: [127.0.0.1, \"::1\", unix]", "0.0.0.0:80", []), ("", "0.0.0.0:80", []),
+            ("trusted: 10.0.0.1\nconnections: { per_client: off }", "0.0.0.0:80", []),
+            ("trusted: 10.0.0.1\nconnections: { per_client: 300 }", "0.0.0.0:80", []),
+            ("trusted: 0.0.0.0/0\nconnections: { per_client: off }", "0.0.0.0:80", ["4 note trusted_anybody"]),
+            ("trusted: [\"::/0\"]", "0.0.0.0:80", ["4 note trusted_anybody", "4 note proxies_counted"]),
+            ("trusted: 0.0.0.0/0", "127.0.0.1:80", []),
+        ] as [(String, String, [String])])
+    func peers(top: String, listen: String, found: [String]) throws {
+        #expect(try notes("match: /a", top, listen: listen, ["trusted_anybody", "proxies_counted"]) == found)
+    }
+
+    @Test(
+        "the port of HTTPS without TLS",
+        arguments: [
+            ("\"a.example:443\"", true), ("{ address: [\"a:80\", \"10.0.0.1:443\"] }", true),
+            ("\"a.example:8443\"", false),
+            ("{ address: \"a.example:443\", tls: true }", false), ("{ address: \"a.example:443\", tls: {} }", false),
+            ("{ address: \"a.example:443\", tls: false }", false), ("\"unix:/run/a:443\"", false),
+        ])
+    func plain(upstream: String, isNoted: Bool) throws {
+        // Without secrets nothing of TLS is loaded, and it is there all the same.
+        for lacksSecrets in [false, true] {
+            var environment = SettingsTestFile.environment
+            environment.lacksSecrets = lacksSecrets
+            let file = try SettingsFile.parse(
+                """
+                version: 1
+                listen: 127.0.0.1:8080
+                upstreams: { app: \(upstream) }
+                routes: [{ name: rest, match: "/*", upstream: app }]
+                """, environment: environment)
+            #expect(file.notes.contains { $0.code == "upstream_plain" && $0.severity == .warning } == isNoted)
+        }
+    }
+}
