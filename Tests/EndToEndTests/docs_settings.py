@@ -113,7 +113,9 @@ def check_settings(text, folder):
 
 
 def is_foreign(document):
-    return isinstance(document, dict) and any(keys <= set(document) for keys in FOREIGN)
+    # Recast's own `images` are a mapping, Kustomize's a list.
+    return (isinstance(document, dict) and not isinstance(document.get("images"), dict)
+            and any(keys <= set(document) for keys in FOREIGN))
 
 
 def check_foreign(text, folder):
