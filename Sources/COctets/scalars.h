@@ -117,6 +117,65 @@ static inline uint8_t unescaped(uint8_t letter) {
     }
 }
 
+/* The number that four hexadecimal digits say; above 0xFFFF where they are none. */
+static inline uint32_t code_unit(const uint8_t *digits) {
+    uint32_t unit = 0;
+    for (int at = 0; at < 4; at++) {
+        const uint8_t byte = digits[at], number = (uint8_t)(byte - '0'), letter = (uint8_t)((byte | 0x20) - 'a');
+        if (number > 9 && letter > 5) return UINT32_MAX;
+        unit = unit << 4 | (number <= 9 ? number : letter + 10u);
+    }
+    return unit;
+}
+
+/* The bytes of UTF-8 that a character is, lowest byte first, and their number. */
+static inline uint32_t utf8_of(uint32_t character, size_t *count) {
+    const uint32_t last = 0x80 | (character & 0x3F), third = 0x80 | (character >> 6 & 0x3F), second = 0x80 | (character >> 12 & 0x3F);
+    *count = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    switch (*count) {
+    case 1: return character;
+    case 2: return (0xC0 | character >> 6) | last << 8;
+    case 3: return (0xE0 | character >> 12) | third << 8 | last << 16;
+    default: return (0xF0 | character >> 18) | second << 8 | third << 16 | last << 24;
+    }
+}
+
+/* What an escape of a pair of surrogates takes in a text, and what a character is written as at most, with what is written behind it. */
+enum { surrogates_reach = 12, character_room = 4 * 3 + 1 };
+
+/* Writes the characters that stand at `text` as escapes of four hexadecimal digits, or of eight in two where they are pairs of surrogates
+   (RFC 8259 section 7), as far as there is enough to read and room. Returns where they end; NULL for a control, and for what is no
+   character. */
+__attribute__((noinline)) static const uint8_t *write_units(const uint8_t *text, const uint8_t *end, const uint32_t *table, uint8_t **target,
+                                                            const uint8_t *room) {
+    uint8_t *to = *target;
+    while (end - text >= surrogates_reach && room - to >= character_room && text[0] == '\\' && text[1] == 'u') {
+        uint32_t character = code_unit(text + 2);
+        text += 6;
+        if (character < 0x20 || character > 0xFFFF || (character & 0xFC00) == 0xDC00) return NULL;
+        if ((character & 0xFC00) == 0xD800) {
+            const uint32_t low = text[0] == '\\' && text[1] == 'u' ? code_unit(text + 2) : 0;
+            if (low > 0xFFFF || (low & 0xFC00) != 0xDC00) return NULL;
+            character = 0x10000 + ((character & 0x3FF) << 10 | (low & 0x3FF));
+            text += 6;
+        }
+        size_t count;
+        uint32_t bytes = utf8_of(character, &count);
+        if (!table) {
+            memcpy(to, &bytes, sizeof bytes);
+            to += count;
+            continue;
+        }
+        for (; count > 0; count--, bytes >>= 8) {
+            const uint32_t entry = table[bytes & 0xFF];
+            memcpy(to, &entry, sizeof entry);
+            to += entry >> 24;
+        }
+    }
+    *target = to;
+    return text;
+}
+
 /* Writes what follows the first block of the text that begins at `start`, as write_text. */
 AVX2 INLINED const uint8_t *write_more_blocks(const struct recast_fields *of, const uint32_t *table, const uint8_t *const start,
                                               const uint8_t *text, uint8_t **target, bool is_beyond) {
@@ -128,7 +187,10 @@ AVX2 INLINED const uint8_t *write_more_blocks(const struct recast_fields *of, co
             *target = to;
             return is_beyond && !is_utf8(start, text) ? NULL : text;
         }
-        if (*text == '\\') {
+        if (*text == '\\' && text[1] == 'u') {
+            text = write_units(text, end, table, &to, room);
+            if (!text) return NULL;
+        } else if (*text == '\\') {
             const uint8_t byte = unescaped(text[1]);
             if (!byte) return NULL;
             const uint32_t entry = table ? table[byte] : byte | UINT32_C(1) << 24;

@@ -505,6 +505,33 @@ struct DirectFieldTests {
         }
     }
 
+    /// Characters as escapes: at each border of what UTF-8 takes for them, controls, pairs and halves of pairs, and digits that are none.
+    private static let units = [
+        #"\u0000"#, #"\u001f"#, #"\u0020"#, #"\u0022"#, #"\u005C"#, #"\u007f"#, #"\u0080"#, #"\u07FF"#, #"\u0800"#,
+        #"\ud7ff"#, #"\ue000"#,
+        #"\uFFFF"#, #"\ud800\udc00"#, #"\uDBFF\uDFFF"#, #"\ud83d\ude00"#, #"\ud83d"#, #"\ud83d\u0041"#, #"\ud83d\n"#,
+        #"\udc00"#,
+        #"\udc00\ud800"#, #"\u00g0"#, #"\u00:0"#, #"\u/000"#, #"\u@000"#, #"\u`000"#, #"\u 000"#, #"\u"#, #"\U00e4"#,
+    ]
+
+    @Test("characters that are escapes, alone and in runs, at any place of a block", arguments: units)
+    func escapedUnits(_ unit: String) {
+        for (count, times) in (0...34).map({ ($0, 1) }) + [(0, 2), (1, 5), (29, 6), (7, 23), (3, 400)] {
+            let text = String(repeating: "x", count: count) + String(repeating: unit, count: times)
+            let body =
+                "{\"a\":\"\(text)\",\"b\":\"\(text) ä\",\"padding behind it so that blocks can be read\":[\"\(text)\",\"z\"]}"
+            for change in Self.changes.prefix(2) + Self.dialects.prefix(2) {
+                check(plan(.json, .form, change), .whole(Array(body.utf8)))
+            }
+            let bytes = Array(body.utf8)
+            let multipart = plan(.json, .multipart)
+            let wanted = ConversionRun.run(multipart, .every(Self.few, of: bytes))
+            let found = ConversionRun.run(multipart, .whole(bytes))
+            #expect(found.failure == wanted.failure)
+            if wanted.failure == nil { #expect(found == wanted) }
+        }
+    }
+
     @Test("runs of letters beyond ASCII, spaces and other bytes in any order")
     func mixedTexts() {
         var random = SplitMix(state: 28)

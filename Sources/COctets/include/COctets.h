@@ -332,7 +332,8 @@ bool recast_has_blocks(void);
 
 /* Writes what begins at `at` as fields, each a prefix, a name, its mark, a text and its mark, and goes down into objects and
    arrays, and up out of those that it went down into. Takes new members whose names have no escapes and, where they are written, no
-   brackets, literals, numbers of up to fifteen characters without an exponent, and texts of UTF-8 with escapes of two characters. Stops before anything else, near the end of the slice and of any room: nothing is said about what is there, and
+   brackets, literals, numbers of up to fifteen characters without an exponent, and texts of UTF-8 with all escapes but those that say a
+   control by its number. Stops before anything else, near the end of the slice and of any room: nothing is said about what is there, and
    all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);
 
