@@ -548,6 +548,7 @@ class CheckTests(unittest.TestCase):
             ("{ header: X-A, secret: geheim, algorithm: equal, prefix: 'Token ' }", None),
             ("{ preset: rfc9421, secret: geheim, algorithm: ed25519 }", "ed25519 isn't made with a shared secret"),
             ("{ preset: rfc9421, secret: geheim, algorithm: hmac-sha256 }", None),
+            ("{ preset: rfc9421, secrets: [ geheim, sesam ], algorithm: ed25519 }", "ed25519 isn't made with a shared secret"),
             # Whoever has recorded a token can send anything.
             ("gitlab(secret: geheim, replay: 10m)", '"replay" can\'t be had of gitlab'), ("gitlab(secret: geheim, replay: off)", None),
             ("{ preset: gitlab-token, secret: geheim, replay: { remember: 10m } }", "can't be had of gitlab-token"),

@@ -314,7 +314,16 @@ struct VerifyReader {
         } else {
             elements = context.elements(list, "\"secrets\"") ?? []
         }
-        return elements.compactMap { secret($0, scheme) }
+        let failures = context.failures
+        let secrets = elements.compactMap { secret($0, scheme) }
+        // While keys are replaced, one of them may still be of the algorithm that was used before.
+        if let asked = scheme.messageSignature.algorithm, let first = elements.first, let secret = secrets.first,
+            context.failures == failures, !elements.contains(where: context.isUnresolved),
+            !secrets.contains(where: { MessageSignatureRule.isMade(asked, with: $0) })
+        {
+            context.report(first.position, "\(asked) isn't made with \(secret)")
+        }
+        return secrets
     }
 
     /// - Parameter isOurs: whether we sign with it, instead of the sender.
@@ -345,11 +354,6 @@ struct VerifyReader {
             var secret = try SigningSecret(text, for: scheme, as: writing)
             guard isOurs || fits(secret, scheme) else {
                 context.report(value.position, "\(secret) is nothing that \(scheme.name) signs with")
-                return nil
-            }
-            if !isOurs, let asked = scheme.messageSignature.algorithm, !MessageSignatureRule.isMade(asked, with: secret)
-            {
-                context.report(value.position, "\(asked) isn't made with \(secret)")
                 return nil
             }
             secret.keyID = keyID
