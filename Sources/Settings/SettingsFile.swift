@@ -250,7 +250,7 @@ public struct SettingsFile: Sendable {
         noteFinder = SettingsNotes(
             settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
             admin: adminPosition, effective: effective, effectiveOfRoutes: effectiveOfRoutes,
-            lacksRoutes: routes.count < (routesNode?.count ?? 0), ofFiles: context.notes,
+            inherited: context.inherited, lacksRoutes: routes.count < (routesNode?.count ?? 0), ofFiles: context.notes,
             secrets: context.secretLengths)
         unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings

@@ -44,6 +44,8 @@ struct SettingsNotes {
     let effective: [EffectiveValue]
     /// The values in effect for each route.
     let effectiveOfRoutes: [[EffectiveValue]]
+    /// Where "defaults" say what holds for a route that says nothing.
+    let inherited: [String: EffectiveValue.Origin]
     /// Whether a route is left out, because what it needs isn't here.
     let lacksRoutes: Bool
     /// What was seen as files of certificates were loaded.

@@ -72,13 +72,12 @@ extension SettingsNotes {
         return notes
     }
 
-    /// Whether a key stands in the route, as far as its line tells it, and not under "defaults".
+    /// Whether a key stands in the route, and not under "defaults", which may stand behind the routes, too.
     private func saysItself(_ key: String, _ index: Int) -> Bool {
         guard index < effectiveOfRoutes.count,
             case .line(let line)? = effectiveOfRoutes[index].first(where: { $0.key == key })?.origin
         else { return false }
-        let start = routes[index].line
-        return start...max(start, (routes.dropFirst(index + 1).first?.line ?? Int.max) - 1) ~= line
+        return inherited[key] != .line(line)
     }
 
     // MARK: Peers

@@ -72,6 +72,28 @@ struct ContradictionNoteTests {
         #expect(try notes(route, top, ["retry_method", "retry_timeout"]) == found)
     }
 
+    @Test("what stands in \"defaults\" is none of a route's own, wherever they stand")
+    func retriesBehind() throws {
+        let route = "name: a, upstream: app, match: { path: /a, method: POST }"
+        for (own, defaults, isNoted) in [
+            ("", "retry: { on: [503] }", false), ("retry: { attempts: 2 }", "retry: { on: [503] }", false),
+            ("retry: { on: [502] }", "retry: { on: [503] }", true), ("retry: { on: [503] }", "retry: off", true),
+            ("retry: { on: [503] }", "forwarded: off", true),
+        ] {
+            let file = try SettingsTestFile.parse(
+                """
+                version: 1
+                listen: "127.0.0.1:8080"
+                upstreams: { app: "127.0.0.1:3000" }
+                routes:
+                  - { \(route)\(own.isEmpty ? "" : ", " + own) }
+                defaults:
+                  \(defaults)
+                """)
+            #expect(file.notes.contains { $0.code == "retry_method" } == isNoted, "\(own), \(defaults)")
+        }
+    }
+
     @Test(
         "proxies that are counted as clients, and networks that hold everybody",
         arguments: [
