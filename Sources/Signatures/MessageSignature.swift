@@ -144,8 +144,9 @@ struct SignedMessage {
     struct Parts {
         /// By the field's name, the members of its dictionary by their keys.
         fileprivate var dictionaries: [String: [String: StructuredField.Member]] = [:]
-        /// Of the query, the values of each parameter by its name, both as a base has them; nil where it wasn't read.
-        fileprivate var parameters: [[UInt8]: [[UInt8]]]?
+        /// Of the query, the value of each parameter by its name, both as a base has them, and nil where it comes twice; nil where it
+        /// wasn't read.
+        fileprivate var parameters: [[UInt8]: [UInt8]?]?
 
         init() {}
     }
@@ -240,13 +241,14 @@ struct SignedMessage {
             guard let fields = try BodyFields.all(text.span, contentType: type.span, .all(of: text.count)) else {
                 throw .malformed
             }
+            // Lists of the values would grow with the square of what the query repeats.
             parts.parameters = Dictionary(
-                fields.map { (Self.escaped($0.name), [Self.escaped($0.value)]) }, uniquingKeysWith: +)
+                fields.map { (Self.escaped($0.name), Self.escaped($0.value)) }, uniquingKeysWith: { _, _ in nil })
         }
         guard let found = parts.parameters?[wanted] else { throw .missing }
         // Of several it can't be known which one is meant.
-        guard found.count == 1 else { throw .duplicated }
-        return found[0]
+        guard let value = found else { throw .duplicated }
+        return value
     }
 
     private static func escaped(_ text: [UInt8]) -> [UInt8] {
