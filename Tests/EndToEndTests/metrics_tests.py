@@ -18,7 +18,7 @@ ROUTES = """
   - { name: odd, match: /odd, upstream: app }
   - { name: back, match: /back, upstream: app, response: json -> form }
   - { name: never, match: /never, upstream: unasked }
-  - { name: brief, match: "/brief/*", upstream: app, timeouts: { request: 300ms } }
+  - { name: brief, match: "/brief/*", upstream: app, timeouts: { request: 800ms } }
   - { name: plain, match: "/*", upstream: app }
 """
 
