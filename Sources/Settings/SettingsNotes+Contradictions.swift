@@ -14,13 +14,14 @@ extension SettingsNotes {
     private func memoryNotes(_ index: Int) -> [SettingsNote] {
         guard let budget = settings.memory.bodies else { return [] }
         let route = settings.routes[index]
-        let answers = route.responses.contains { if case .convert = $0.action { true } else { false } }
+        let answers = route.responses.compactMap {
+            if case .convert(let answer) = $0.action { answer.plan } else { nil }
+        }
+        let plans = answers + [route.conversion, route.shadow?.trial?.conversion].compactMap { $0?.plan }
         var notes: [SettingsNote] = []
         let bodies = Units.describe(bytes: budget)
-        // While a document grows, what is held for it is up to twice what is in it.
-        if route.conversion != nil || answers || route.shadow?.trial?.conversion != nil,
-            route.limits.tree > budget / 2
-        {
+        // While a document grows, what is held for it is up to twice what is in it. What passes value by value is none.
+        if plans.contains(where: \.holdsDocuments), route.limits.tree > budget / 2 {
             notes.append(
                 note(
                     .warning, "tree_beyond_memory", index,
@@ -28,7 +29,7 @@ extension SettingsNotes {
                         + "room for some of half its own size: longer ones are a 503 each time",
                     "limits.tree below half of memory.bodies refuses them for good, with 413"))
         }
-        if answers, route.responseLimit > budget {
+        if !answers.isEmpty, route.responseLimit > budget {
             notes.append(
                 note(
                     .warning, "response_beyond_memory", index,

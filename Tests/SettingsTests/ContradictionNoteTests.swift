@@ -31,6 +31,14 @@ struct ContradictionNoteTests {
             ("memory: { bodies: 8MiB }", "limits: { tree: 64MiB }", []),
             ("memory: { bodies: auto }", "request: json -> plist, limits: { tree: 1GiB }", []),
             ("", "request: json -> plist, limits: { tree: 1GiB }", []),
+            // What passes value by value is no document that is held.
+            ("memory: { bodies: 2047KiB }", "request: json -> form", []),
+            ("memory: { bodies: 2047KiB }", "request: json -> json", []),
+            ("memory: { bodies: 2047KiB }", "request: form -> json", ["tree"]),
+            ("memory: { bodies: 2047KiB }", "request: \"json -> form(dialect: alamofire)\"", ["tree"]),
+            ("memory: { bodies: 2047KiB }", "request: json -> auto", ["tree"]),
+            ("memory: { bodies: 8MiB }", "response: json -> form", []),
+            ("memory: { bodies: 8191KiB }", "response: json -> form", ["response"]),
             ("memory: { bodies: 8MiB }", "response: json -> plist", []),
             ("memory: { bodies: 8191KiB }", "response: json -> plist", ["response"]),
             (

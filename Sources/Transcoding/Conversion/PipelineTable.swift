@@ -148,6 +148,12 @@ extension ConversionPlan {
         }
     }
 
+    /// Whether a body, or what it becomes, may be held as a document, up to `limits.tree`.
+    package var holdsDocuments: Bool {
+        let sorts = output.isFlat && FieldStyle.of(fieldEncoding.dialect).holdsDocument(fieldEncoding.order)
+        return sorts || outputWithoutFiles != nil || !map.isEmpty || !files.isEmpty || !inputs.allSatisfy(streams)
+    }
+
     /// The plan for a body of that encoding, which can never have a file where nothing makes one: then the output is known
     /// from the start.
     internal func decided(for input: BodyEncoding) -> ConversionPlan {
