@@ -600,6 +600,13 @@ AVX2 INLINED void write_others(struct walk *saved, struct recast_fields *of, boo
     *saved = walk;
 }
 
+/* Whether the loop for most items has stopped at a member that the one for others would stop at, too: its name is short and plain, so it
+   is its value that is left alone, or another member has the name. Values that are left alone aren't read twice so. */
+AVX2 __attribute__((noinline)) static bool stops_others(const struct walk *walk, const struct recast_fields *of, bool is_held) {
+    struct member member;
+    return (!of->chains || walk->level != of->levels) && read_name(walk, walk->at, &member, is_held);
+}
+
 AVX2 __attribute__((noinline)) static void write_fields(struct walk *walk, struct recast_fields *of) { write_most(walk, of, false); }
 AVX2 __attribute__((noinline)) static void hold_fields(struct walk *walk, struct recast_fields *of) { write_most(walk, of, true); }
 AVX2 __attribute__((noinline)) static void write_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, false); }
@@ -640,7 +647,9 @@ AVX2 static void write_items(struct recast_fields *of, bool is_held) {
         do {
             is_held ? hold_fields(&walk, of) : write_fields(&walk, of);
             start = walk.at;
-            if (!has_room(&walk) || walk.place == recast_place_behind || !walk.level->is_object || *start != '"') break;
+            if (!has_room(&walk) || walk.place == recast_place_behind || !walk.level->is_object || *start != '"' ||
+                stops_others(&walk, of, is_held))
+                break;
             is_held ? hold_other_fields(&walk, of) : write_other_fields(&walk, of);
         } while (walk.at > start && walk.place != recast_place_behind);
     }
