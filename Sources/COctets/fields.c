@@ -315,7 +315,7 @@ AVX2 INLINED bool is_new_member(const struct walk *walk, const struct recast_fie
     return names < recast_few_names && is_new_among(of, first, names, name, member->count, head, tail);
 }
 
-/* As above, of any name of up to 63 bytes that has nothing which is left alone; `most` may be fewer. */
+/* As read_name, of any name of up to 63 bytes, or `most` where these are fewer, in which nothing is left alone; writes it as `other`. */
 AVX2 __attribute__((noinline)) static const uint8_t *read_other_name(struct recast_fields *of, const uint8_t *text, size_t most,
                                                                      bool is_held, struct other_name *other) {
     if (of->source + of->end - text < other_name_reach) return NULL;

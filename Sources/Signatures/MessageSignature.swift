@@ -190,9 +190,8 @@ struct SignedMessage {
             guard let member = try members(of: name, bytes, &parts)[wanted] else { throw .malformed }
             return StructuredField.text(member)
         }
-        let values = fields.filter { $0.name == bytes }.map(\.value)
-        guard !values.isEmpty else { throw .lacking(name) }
-        let joined = Array(values.joined(separator: Array(", ".utf8)))
+        let values = try lines(of: name, bytes)
+        let joined = Self.joined(values)
         guard let parameter = parameters.first else { return joined }
         guard parameters.count == 1 else { throw .malformed }
         do throws(StructuredField.Fault) {
@@ -213,14 +212,21 @@ struct SignedMessage {
         throw .malformed
     }
 
+    /// The values of a field's lines, of which there must be one.
+    private func lines(of name: String, _ bytes: [UInt8]) throws(SignatureError) -> [[UInt8]] {
+        let values = fields.filter { $0.name == bytes }.map(\.value)
+        guard !values.isEmpty else { throw .lacking(name) }
+        return values
+    }
+
+    private static func joined(_ values: [[UInt8]]) -> [UInt8] { Array(values.joined(separator: Array(", ".utf8))) }
+
     /// The members of a field that is a dictionary, by their keys.
     private func members(
         of name: String, _ bytes: [UInt8], _ parts: inout Parts
     ) throws(SignatureError) -> [String: StructuredField.Member] {
         if let known = parts.dictionaries[name] { return known }
-        let values = fields.filter { $0.name == bytes }.map(\.value)
-        guard !values.isEmpty else { throw .lacking(name) }
-        let joined = Array(values.joined(separator: Array(", ".utf8)))
+        let joined = Self.joined(try lines(of: name, bytes))
         let members: [String: StructuredField.Member]
         do throws(StructuredField.Fault) {
             members = Dictionary(

@@ -485,6 +485,16 @@ struct DirectFieldTests {
         }
     }
 
+    /// Multipart with a body that is read whole, and in slices of which each becomes events.
+    private func checkMultipart(_ body: String, sourceLocation: SourceLocation = #_sourceLocation) {
+        let bytes = Array(body.utf8)
+        let multipart = plan(.json, .multipart)
+        let wanted = ConversionRun.run(multipart, .every(Self.few, of: bytes))
+        let found = ConversionRun.run(multipart, .whole(bytes))
+        #expect(found.failure == wanted.failure, sourceLocation: sourceLocation)
+        if wanted.failure == nil { #expect(found == wanted, sourceLocation: sourceLocation) }
+    }
+
     @Test("letters beyond ASCII and escapes at any place of a block")
     func textsBeyondASCII() {
         for text in ["\u{e4}", "\u{65e5}", "\u{1f600}", #"\n"#, #"\""#, #"\\"#, #"\/"#, #"\u00e4"#, #"\x"#, "\u{7f}"] {
@@ -495,23 +505,17 @@ struct DirectFieldTests {
                 for change in Self.changes.prefix(3) + Self.dialects.prefix(2) {
                     check(plan(.json, .form, change), .whole(Array(body.utf8)))
                 }
-                let bytes = Array(body.utf8)
-                let multipart = plan(.json, .multipart)
-                let wanted = ConversionRun.run(multipart, .every(Self.few, of: bytes))
-                let found = ConversionRun.run(multipart, .whole(bytes))
-                #expect(found.failure == wanted.failure)
-                if wanted.failure == nil { #expect(found == wanted) }
+                checkMultipart(body)
             }
         }
     }
 
     /// Characters as escapes: at each border of what UTF-8 takes for them, controls, pairs and halves of pairs, and digits that are none.
     private static let units = [
-        #"\u0000"#, #"\u001f"#, #"\u0020"#, #"\u0022"#, #"\u005C"#, #"\u007f"#, #"\u0080"#, #"\u07FF"#, #"\u0800"#,
-        #"\ud7ff"#, #"\ue000"#,
-        #"\uFFFF"#, #"\ud800\udc00"#, #"\uDBFF\uDFFF"#, #"\ud83d\ude00"#, #"\ud83d"#, #"\ud83d\u0041"#, #"\ud83d\n"#,
-        #"\udc00"#,
-        #"\udc00\ud800"#, #"\u00g0"#, #"\u00:0"#, #"\u/000"#, #"\u@000"#, #"\u`000"#, #"\u 000"#, #"\u"#, #"\U00e4"#,
+        #"\u0000"#, #"\u001f"#, #"\u0020"#, #"\u0022"#, #"\u005C"#, #"\u007f"#, #"\u0080"#, #"\u07FF"#,
+        #"\u0800"#, #"\ud7ff"#, #"\ue000"#, #"\uFFFF"#, #"\ud800\udc00"#, #"\uDBFF\uDFFF"#, #"\ud83d\ude00"#,
+        #"\ud83d"#, #"\ud83d\u0041"#, #"\ud83d\n"#, #"\udc00"#, #"\udc00\ud800"#, #"\u00g0"#, #"\u00:0"#,
+        #"\u/000"#, #"\u@000"#, #"\u`000"#, #"\u 000"#, #"\u"#, #"\U00e4"#,
     ]
 
     @Test("characters that are escapes, alone and in runs, at any place of a block", arguments: units)
@@ -523,12 +527,7 @@ struct DirectFieldTests {
             for change in Self.changes.prefix(2) + Self.dialects.prefix(2) {
                 check(plan(.json, .form, change), .whole(Array(body.utf8)))
             }
-            let bytes = Array(body.utf8)
-            let multipart = plan(.json, .multipart)
-            let wanted = ConversionRun.run(multipart, .every(Self.few, of: bytes))
-            let found = ConversionRun.run(multipart, .whole(bytes))
-            #expect(found.failure == wanted.failure)
-            if wanted.failure == nil { #expect(found == wanted) }
+            checkMultipart(body)
         }
     }
 

@@ -85,8 +85,6 @@ package final class HeaderEditor: Sendable {
         return byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
     }
 
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
-
     /// Appends all lines, with values from the request. Throws, in mid-line, for a value that no field can have.
     package func appendLines(
         from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
@@ -118,13 +116,7 @@ package final class HeaderEditor: Sendable {
             let start = output.count
             output.append(contentsOf: name)
             let value = output.count
-            source.appendOctets(from: head, captures: captures, client: client, to: &output)
-            // White space at a value's ends is none of the value (RFC 9110 §5.5), and no message of HTTP/2 has it (RFC 9113 §8.2.1).
-            while let last = output.last, output.count > value, Self.isBlank(last) { output.removeLast() }
-            if output.count > value, Self.isBlank(output[value]) {
-                let start = output[value...].firstIndex { !Self.isBlank($0) } ?? output.count
-                output.removeSubrange(value..<start)
-            }
+            source.appendFieldValue(from: head, captures: captures, client: client, to: &output)
             guard output.count > value else { return output.removeLast(output.count - start) }
             guard output.count - value <= HeaderEdits.valueLimit else { throw .tooLong }
             guard HeadWriter.isFieldValue(output.span.extracting(value..<output.count)) else { throw .control }

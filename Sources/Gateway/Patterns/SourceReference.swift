@@ -101,6 +101,18 @@ public indirect enum SourceReference: Hashable, Sendable {
         case .header(let name): _ = head.appendValue(named: name.utf8Span.span, to: &output)
         }
     }
+
+    /// As above, for a field's value: white space at its ends is none of it (RFC 9110 §5.5), and no message of HTTP/2 has any there
+    /// (RFC 9113 §8.2.1).
+    package func appendFieldValue(
+        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
+    ) {
+        let start = output.count
+        appendOctets(from: head, captures: captures, client: client, to: &output)
+        let value = output.span.rangeWithoutBlanks(in: start..<output.count)
+        output.removeLast(output.count - value.upperBound)
+        if value.lowerBound > start { output.removeSubrange(start..<value.lowerBound) }
+    }
 }
 
 extension MessageHead {

@@ -61,8 +61,7 @@ public struct SampleRequest: Hashable, Sendable {
             var headers: [Header] = []
             for field in edits.set + edits.add {
                 var value: [UInt8] = []
-                field.value.appendOctets(from: head, captures: captures, client: address.span, to: &value)
-                while let last = value.last, last == ASCII.space || last == ASCII.tab { value.removeLast() }
+                field.value.appendFieldValue(from: head, captures: captures, client: address.span, to: &value)
                 guard value.count <= HeaderEdits.valueLimit else {
                     throw Fault(
                         reason:

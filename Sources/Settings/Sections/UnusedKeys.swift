@@ -7,17 +7,19 @@ struct UnusedKeys {
 
     /// - Parameter members: what the route says itself; what stands in "defaults" is for routes of all kinds.
     func note(_ members: [SettingsNode.Member], of route: Route) {
+        // A file with mistakes is told of those alone, and each of them once.
+        guard context.mistakes.isEmpty else { return }
         // A copy may be converted where the request isn't.
         let convertsRequests = route.conversion != nil || route.shadow != nil
         let convertsResponses = route.responses.contains { if case .convert = $0.action { true } else { false } }
         let looksAtResponses = route.responses.contains { $0.status != nil || $0.problem != nil }
         for member in members where !context.isUnresolved(member.value) {
             switch member.key {
-            case "no_transform" where !convertsRequests && !says("pass", member):
+            case "no_transform" where !convertsRequests && !context.says("pass", member.value, "\"no_transform\""):
                 note(member, "no_transform", "requests that are converted", "request", route)
             case "codings"
             where !convertsRequests && !convertsResponses && !looksAtResponses && route.verification == nil
-                && !says("off", member) && !says("false", member):
+                && !context.saysOff(member.value, "\"codings\""):
                 note(member, "codings", "bodies that are converted", "request or response", route)
             case "limits":
                 guard case .mapping(let limits) = member.value.content else { continue }
@@ -33,10 +35,6 @@ struct UnusedKeys {
             default: break
             }
         }
-    }
-
-    private func says(_ word: String, _ member: SettingsNode.Member) -> Bool {
-        if case .scalar(let text, _) = member.value.content { text == word } else { false }
     }
 
     private func note(

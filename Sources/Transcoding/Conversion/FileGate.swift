@@ -10,7 +10,6 @@ internal struct FileGate {
     private let filenames: FilenamePolicy
     private var field = ByteStore()
     private var size = 0
-    private var maxSize: Int?
     /// The rule of the file at hand.
     private var rule: Int?
     /// For each rule, the text that its filename comes from, once that has been met, and where that stood: one of an array's elements
@@ -101,13 +100,12 @@ internal struct FileGate {
         field.append(contentsOf: name.span)
         size = 0
         self.rule = rule
-        maxSize = rule.flatMap { rules[$0].max }
     }
 
     /// Counts bytes of the file against its `max`.
     mutating func count(_ bytes: Int) throws(ConversionError) {
         size += bytes
-        guard let maxSize, size > maxSize, let rule else { return }
+        guard let rule, let maxSize = rules[rule].max, size > maxSize else { return }
         let setting = rules[rule].setting("max")
         throw ConversionError(
             .limit, code: "limit_file", reason: "the file passes the limit of \(maxSize) bytes (\(setting))",

@@ -249,9 +249,7 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
 
 extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     internal static func drain(_ flattener: inout Flattener<Self>) throws(ConversionError) -> Bool {
-        // What the heads of parts said besides a name only events write.
-        guard encodesText || !flattener.document.hasHeads else { return try flattener.drain() }
-        return try flattener.drainDirectly()
+        try flattener.drainDirectly()
     }
 
     internal static func write(

@@ -187,10 +187,11 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         document.open = open
     }
 
-    /// As `drain`, with the fields of most texts written past the encoder's own way.
+    /// As `drain`, with the fields of most texts written past the encoder's own way, which alone writes what the heads of parts said
+    /// besides a name.
     internal mutating func drainDirectly() throws(ConversionError) -> Bool {
         guard options.nesting == .brackets, options.arrays == .brackets || options.arrays == .indices || isLent,
-            observer == nil, let fields = target.directFields(options)
+            Target.encodesText || !document.hasHeads, observer == nil, let fields = target.directFields(options)
         else { return try drain() }
         return try drain { flattener, tree in flattener.write(&tree, fields) }
     }
