@@ -12,6 +12,17 @@ bool recast_is_printed_alike(const uint8_t *number, size_t count) {
     return is_printed_alike(number, count, memchr(number, '.', count));
 }
 
+/* The bytes of a number that are left when it is printed again: without the zeros that end its fraction, but for one where a whole number
+   keeps that. 0 where it is printed in another way. */
+__attribute__((noinline)) static size_t printed_count(const uint8_t *number, size_t count, bool has_fraction, bool keeps_zero_fractions) {
+    if (!has_fraction) return 0;
+    while (number[count - 1] == '0') count--;
+    if (number[count - 1] != '.') return is_printed_alike(number, count, true) ? count : 0;
+    /* Zero is printed in several ways. */
+    if (number[*number == '-'] == '0') return 0;
+    return keeps_zero_fractions ? count + 1 : count - 1;
+}
+
 #if defined(__x86_64__)
 #include "hash.h"
 #include "scalars.h"
@@ -138,8 +149,20 @@ static inline void note_many(const struct walk *walk, struct recast_fields *of) 
     if (walk->open->count > recast_few_nodes && walk->open->kind == recast_node_object) of->has_many = true;
 }
 
-/* Ends the levels that end here, up to a comma; false where there is none. */
-INLINED bool end_levels(struct walk *walk, struct recast_fields *of, bool is_held) {
+/* Whether an object or array that ends with nothing written is passed; else that is left alone. */
+__attribute__((noinline)) static bool leaves_nothing(struct recast_fields *of, const struct recast_level *level, bool is_held) {
+    if (is_held) {
+        of->has_gaps = true;
+        return true;
+    }
+    if (!(level[-1].is_object ? of->omits_empties : of->omits_empty_elements)) return false;
+    if (level->position == 0) of->removed++;
+    return true;
+}
+
+/* Ends the levels that end here, up to a comma; false where there is none. Only behind an odd value may nothing of a level
+   be written. */
+INLINED bool end_levels(struct walk *walk, struct recast_fields *of, bool is_held, bool is_odd) {
     const uint8_t *const end = of->source + of->end;
     for (;;) {
         struct recast_level *level = walk->level;
@@ -147,6 +170,8 @@ INLINED bool end_levels(struct walk *walk, struct recast_fields *of, bool is_hel
         if (walk->at == end) return false;
         if (*walk->at == ',') return true;
         if (level == of->levels || *walk->at != (level->is_object ? '}' : ']')) return false;
+        const bool is_empty = is_odd && level->position == level->omitted;
+        if (is_empty && !leaves_nothing(of, level, is_held)) return false;
         walk->at++;
         walk->next_name = of->names + level->first_name;
         walk->long_count = level->first_long;
@@ -157,19 +182,33 @@ INLINED bool end_levels(struct walk *walk, struct recast_fields *of, bool is_hel
         }
         level--;
         level->position++;
-        level->last_was_object = level->in_object;
+        if (is_empty && !is_held) {
+            level->omitted++;
+            /* The first element of which something is written settles how all are named. */
+            if (level->omitted == level->position) level->style = of->style;
+        } else {
+            level->last_was_object = level->in_object;
+        }
         enter(walk, of, level);
     }
 }
 
 /* Passes the comma behind a value, which isn't the end of the slice; false where there is none. */
-INLINED bool pass_comma(struct walk *walk, struct recast_fields *of, bool is_held) {
+INLINED bool pass_comma(struct walk *walk, struct recast_fields *of, bool is_held, bool is_odd) {
     walk->place = recast_place_behind;
-    if (*walk->at != ',' && !end_levels(walk, of, is_held)) return false;
+    if (*walk->at != ',' && !end_levels(walk, of, is_held, is_odd)) return false;
     walk->at++;
     walk->level->index++;
     walk->place = recast_place_item;
     return true;
+}
+
+/* Ends what has nothing in it, and passes the comma behind it; false where there is none. */
+INLINED bool end_empty(struct walk *walk, struct recast_fields *of, bool is_held) {
+    const uint8_t *const start = walk->at;
+    if (pass_comma(walk, of, is_held, true)) return true;
+    if (walk->at == start) walk->place = recast_place_first;
+    return false;
 }
 
 /* The white space at `text`, up to `last`, is passed; NULL where there is more. */
@@ -453,7 +492,7 @@ AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const 
     next->bits = 0;
     next->first_name = (size_t)(walk->next_name - of->names);
     next->first_long = walk->long_count;
-    next->position = 0;
+    next->position = next->omitted = 0;
     next->index = 0;
     next->style = of->style;
     next->is_object = is_object;
@@ -480,9 +519,65 @@ AVX2 static inline uint8_t *put_prefix(uint8_t *to, const struct recast_fields *
     return to + count;
 }
 
-/* Writes the field of the scalar that begins at `text`, or puts it into the tree; false where it can't. */
+/* Writes the number that begins at `text`, and returns where it ends; NULL where it is left alone. Says whether it is one that a form surely
+   doesn't escape: all are but for the plus sign of an exponent. */
+AVX2 __attribute__((noinline)) static const uint8_t *write_any_number(const struct recast_fields *of, const uint8_t *text, uint8_t **target,
+                                                                      bool is_held, bool *is_plain) {
+    bool has_fraction, is_long = false;
+    size_t count = number_count(text, &has_fraction);
+    if (count == 0) {
+        count = long_number_count(text);
+        is_long = true;
+    }
+    if (count == 0 || count > of->longest_number) return NULL;
+    uint8_t *const to = *target;
+    copy_block(to, text);
+    size_t written = count;
+    if (of->print_number && (is_long || !is_printed_alike(text, count, has_fraction))) {
+        written = is_long ? 0 : printed_count(text, count, has_fraction, of->keeps_zero_fractions);
+        if (written == 0) written = of->print_number(of->printer, text, count, to);
+    }
+    uint8_t *const plus = memchr(to, '+', written);
+    *is_plain = !plus;
+    if (plus && of->table && !is_held) {
+        const uint32_t entry = of->table['+'];
+        const size_t more = (entry >> 24) - 1;
+        memmove(plus + 1 + more, plus + 1, (size_t)(to + written - plus) - 1);
+        memcpy(plus, &entry, 1 + more);
+        written += more;
+    }
+    *target = to + written;
+    return text + count;
+}
+
+/* Passes a null that ends at `text` and isn't written, or puts it into the tree with the name that stands before `to`. One that is removed
+   leaves nothing there. */
+AVX2 INLINED bool pass_null(struct walk *walk, struct recast_fields *of, const uint8_t *text, const struct member *member, uint8_t *to,
+                            size_t name_count, enum recast_outcome outcome, bool is_held) {
+    struct recast_level *const level = walk->level;
+    if (outcome != recast_outcome_bare) of->removed++;
+    if (outcome != recast_outcome_removed) {
+        level->position++;
+        if (is_held) {
+            put_node(walk, walk->to, name_count, to, recast_node_null, plain_bits(member));
+            if (outcome == recast_outcome_nothing) walk->next_node[-1].is_spliced = of->has_gaps = true;
+            if (level->is_object) look_at_name(walk, of, member);
+            walk->to = to;
+        } else {
+            level->omitted++;
+        }
+    }
+    of->fields++;
+    walk->last = walk->at;
+    of->name_count = level->is_object ? (ptrdiff_t)member->count : -1;
+    if (level->is_object) remember(walk, of, member, true);
+    walk->at = text;
+    return pass_comma(walk, of, is_held, true);
+}
+
+/* Writes the field of the scalar that begins at `text`, or puts it into the tree, or leaves it out; false where it can't. */
 AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const uint8_t *text, const struct member *member,
-                              enum recast_style style, bool is_held, bool is_any) {
+                              enum recast_style style, bool is_held, bool is_any, bool is_odd) {
     struct recast_level *const level = walk->level;
     uint8_t *to = walk->to;
     if (!is_held) to = put_prefix(to, of, level->prefix_count);
@@ -501,21 +596,34 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
         if (is_plain) plain |= recast_plain_text;
         text++;
     } else if (*text <= '9') {
-        bool has_fraction;
-        const size_t count = is_held ? number_count(text, &has_fraction) : number_count_apart(text, &has_fraction);
-        if (count == 0 || count > of->longest_number) return false;
-        if (of->prints_numbers && !is_printed_alike(text, count, has_fraction)) return false;
-        plain |= recast_plain_text;
-        _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)text));
-        text += count;
-        to += count;
+        if (is_odd) {
+            bool is_plain;
+            text = write_any_number(of, text, &to, is_held, &is_plain);
+            if (!text) return false;
+            if (is_plain) plain |= recast_plain_text;
+        } else {
+            bool has_fraction;
+            const size_t count = is_held ? number_count(text, &has_fraction) : number_count_apart(text, &has_fraction);
+            if (count == 0 || count > of->longest_number) return false;
+            if (of->print_number && !is_printed_alike(text, count, has_fraction)) return false;
+            plain |= recast_plain_text;
+            _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)text));
+            text += count;
+            to += count;
+        }
     } else {
         size_t count;
-        const struct recast_literal *literal = literal_at(of, text, &count);
-        if (!literal) return false;
+        const struct recast_literal *literal = literal_at(of, text, level->is_object, &count);
+        if (!literal || (!is_odd && literal->outcome != recast_outcome_text)) return false;
         plain |= recast_plain_text;
-        to = put(to, &literal->text);
         text += count;
+        if (is_odd && literal->outcome != recast_outcome_text) {
+            if (is_held || literal->outcome >= recast_outcome_nothing)
+                return pass_null(walk, of, text, member, to, name_count, literal->outcome, is_held);
+            to -= walk->name_mark->count;
+            if (!walk->is_root) to = put(to, &walk->brackets->close);
+        }
+        to = put(to, &literal->text);
     }
     if (is_held) {
         put_node(walk, walk->to, name_count, to, recast_node_string, plain);
@@ -541,12 +649,13 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
     }
     walk->at = text;
     walk->to = to;
-    return pass_comma(walk, of, is_held);
+    return pass_comma(walk, of, is_held, is_odd);
 }
 
 /* Writes the next item, or what begins it, and passes the comma behind it; false where it can't: one whose name isn't short and plain,
-   or one of a level with chains, only where it is to be any. */
-AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool is_held, bool is_any, bool *is_like_most) {
+   or one of a level with chains, only where it is to be any; odd values, which leave nothing or are printed again, and the end of what is
+   empty, only where they are asked for. */
+AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool is_held, bool is_any, bool is_odd, bool *is_like_most) {
     struct recast_level *const level = walk->level;
     if (is_held && walk->next_node == walk->nodes_end) return false;
     struct member member = {_mm_setzero_si128(), 0, 0, NULL};
@@ -554,6 +663,7 @@ AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool i
     enum recast_style style = level->style;
     const uint8_t *text = walk->at;
     if (level->is_object) {
+        if (is_odd && *text == '}') return walk->place == recast_place_first && end_empty(walk, of, is_held);
         if (*text != '"') return false;
         text = read_name(walk, text, &member, is_held);
         if (is_any && !text) {
@@ -568,13 +678,14 @@ AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool i
         }
     }
     const bool is_container = *text == '{' || *text == '[';
+    if (is_odd && *text == ']') return text == walk->at && walk->place == recast_place_first && end_empty(walk, of, is_held);
     if (!level->is_object && !is_held) {
         if (style == recast_style_open || of->mixes_styles) style = is_container ? recast_style_indices : recast_style_brackets;
         if (style == recast_style_other || (is_container && style == recast_style_brackets && !of->nests_in_brackets))
             return false;
     }
     return is_container ? open_level(walk, of, text, &member, style, is_held, is_any)
-                        : write_field(walk, of, text, &member, style, is_held, is_any);
+                        : write_field(walk, of, text, &member, style, is_held, is_any, is_odd);
 }
 
 /* Whether there is room for another item, and enough to read. */
@@ -585,32 +696,50 @@ AVX2 INLINED void write_most(struct walk *saved, struct recast_fields *of, bool 
     struct walk walk = *saved;
     bool is_like_most;
     while (has_room(&walk)) {
-        if (write_item(&walk, of, is_held, false, &is_like_most)) continue;
+        if (write_item(&walk, of, is_held, false, false, &is_like_most)) continue;
         if (walk.place == recast_place_behind || !is_space(*walk.at)) break;
         walk.at++;
     }
     *saved = walk;
 }
 
-/* Writes items of any kind until there is one that is like most. */
-AVX2 INLINED void write_others(struct walk *saved, struct recast_fields *of, bool is_held) {
+/* Writes items of any kind, or those of odd values, too, until there is one that is like most. */
+AVX2 INLINED void write_others(struct walk *saved, struct recast_fields *of, bool is_held, bool is_odd) {
     struct walk walk = *saved;
     bool is_like_most = false;
-    while (!is_like_most && has_room(&walk) && write_item(&walk, of, is_held, true, &is_like_most)) continue;
+    while (!is_like_most && has_room(&walk) && write_item(&walk, of, is_held, true, is_odd, &is_like_most)) continue;
     *saved = walk;
 }
 
-/* Whether the loop for most items has stopped at a member that the one for others would stop at, too: its name is short and plain, so it
-   is its value that is left alone, or another member has the name. Values that are left alone aren't read twice so. */
-AVX2 __attribute__((noinline)) static bool stops_others(const struct walk *walk, const struct recast_fields *of, bool is_held) {
+/* What takes the next item: nothing, the loop for other names, or the one for odd values. */
+enum next { for_none, for_others, for_odd };
+
+/* Finds what may take the item that the loop for most has stopped at: values that are left alone aren't read twice so, nor members whose
+   name another one has. */
+AVX2 __attribute__((noinline)) static enum next next_of(const struct walk *walk, const struct recast_fields *of, bool is_held) {
     struct member member;
-    return (!of->chains || walk->level != of->levels) && read_name(walk, walk->at, &member, is_held);
+    if (!has_room(walk) || walk->place == recast_place_behind) return for_none;
+    const uint8_t *text = walk->at;
+    if (walk->level->is_object && *text == '"') {
+        if (of->chains && walk->level == of->levels) return for_others;
+        text = read_name(walk, text, &member, is_held);
+        if (!text) return for_others;
+        if (is_space(*text)) text = pass_space(text, of->source + of->end - value_reach);
+        if (!text) return for_none;
+    }
+    switch (*text) {
+    case '}': case ']': case '-': return for_odd;
+    case 'n': return of->nulls[walk->level->is_object].outcome >= recast_outcome_bare ? for_odd : for_none;
+    default: return *text - '0' <= 9u ? for_odd : for_none;
+    }
 }
 
 AVX2 __attribute__((noinline)) static void write_fields(struct walk *walk, struct recast_fields *of) { write_most(walk, of, false); }
 AVX2 __attribute__((noinline)) static void hold_fields(struct walk *walk, struct recast_fields *of) { write_most(walk, of, true); }
-AVX2 __attribute__((noinline)) static void write_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, false); }
-AVX2 __attribute__((noinline)) static void hold_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, true); }
+AVX2 __attribute__((noinline)) static void write_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, false, false); }
+AVX2 __attribute__((noinline)) static void hold_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, true, false); }
+AVX2 __attribute__((noinline)) static void write_odd_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, false, true); }
+AVX2 __attribute__((noinline)) static void hold_odd_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, true, true); }
 
 /* What so many names count, of which `names` are the first. */
 static size_t bytes_of(const struct recast_name *names, size_t count) {
@@ -623,7 +752,7 @@ AVX2 static void write_items(struct recast_fields *of, bool is_held) {
     if (of->end < item_reach || of->longest_text < text_reach || of->room < field_room || of->left == 0 ||
         of->levels->prefix_count > longest_prefix)
         return;
-    const size_t position = of->levels->position, names_count = of->names_count, long_count = of->long_count;
+    const size_t position = of->levels->position, omitted = of->levels->omitted, names_count = of->names_count, long_count = of->long_count;
     const size_t room = of->room - field_room;
     const size_t names_room = of->bytes_left / (recast_longest_name + RECAST_NAME_OVERHEAD);
     struct walk walk = {
@@ -642,15 +771,15 @@ AVX2 static void write_items(struct recast_fields *of, bool is_held) {
     if (is_held) enter_tree(&walk, of);
     if (of->names) walk.names_end += names_room < of->names_room ? names_room : of->names_room;
     enter(&walk, of, of->levels);
-    if (walk.place != recast_place_behind || (of->at < of->end && pass_comma(&walk, of, is_held))) {
+    if (walk.place != recast_place_behind || (of->at < of->end && pass_comma(&walk, of, is_held, false))) {
         const uint8_t *start;
         do {
             is_held ? hold_fields(&walk, of) : write_fields(&walk, of);
             start = walk.at;
-            if (!has_room(&walk) || walk.place == recast_place_behind || !walk.level->is_object || *start != '"' ||
-                stops_others(&walk, of, is_held))
-                break;
-            is_held ? hold_other_fields(&walk, of) : write_other_fields(&walk, of);
+            const enum next next = next_of(&walk, of, is_held);
+            if (next == for_none) break;
+            if (next == for_others) is_held ? hold_other_fields(&walk, of) : write_other_fields(&walk, of);
+            if (walk.at == start) is_held ? hold_odd_fields(&walk, of) : write_odd_fields(&walk, of);
         } while (walk.at > start && walk.place != recast_place_behind);
     }
     walk.level->bits = walk.bits;
@@ -669,12 +798,14 @@ AVX2 static void write_items(struct recast_fields *of, bool is_held) {
     of->place = walk.place;
     of->name_start = (size_t)(walk.last + 1 - of->source);
     of->depth = (size_t)(walk.level - of->levels);
-    of->levels->written = of->levels->position - position;
+    of->levels->passed = of->levels->position - position;
+    of->levels->written = of->levels->passed - (of->levels->omitted - omitted);
     of->levels->first_name = names_count;
     of->levels->first_long = long_count;
     of->long_count = walk.long_count;
     for (struct recast_level *level = of->levels; level < walk.level; level++) {
-        level[1].written = level[1].position;
+        level[1].passed = level[1].position;
+        level[1].written = level[1].position - level[1].omitted;
         of->bytes_left -= bytes_of(of->names + level->first_name, level[1].first_name - level->first_name);
         level[1].bytes_before = of->bytes_left;
     }

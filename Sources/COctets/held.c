@@ -556,13 +556,13 @@ AVX2 static inline __attribute__((always_inline)) bool open_held(struct recast_h
     next->prefix_count = (size_t)(to - of->prefix);
     next->name_end = name_end;
     next->name_room = of->longest_name - around;
-    next->position = 0;
+    next->position = next->omitted = 0;
     next->node = node;
     next->is_object = has_names(record);
     return true;
 }
 
-/* Writes the field of a text, for which there is room. */
+/* Writes the field of a text, or of a name without one, for which there is room. */
 AVX2 static inline __attribute__((always_inline)) uint8_t *write_held_field(
     const struct recast_held *of, const struct recast_held_level *level, const struct recast_node *record,
     const struct spelling *spelling, size_t skip, uint8_t *to) {
@@ -577,12 +577,25 @@ AVX2 static inline __attribute__((always_inline)) uint8_t *write_held_field(
     } else {
         to = put_element(to, of, level, record);
     }
-    to = put(to, level == of->levels && of->is_root ? &of->root_mark : &of->brackets.end);
+    const bool is_root = level == of->levels && of->is_root;
+    if (record->kind == recast_node_null) return is_root ? to : put(to, &of->brackets.close);
+    to = put(to, is_root ? &of->root_mark : &of->brackets.end);
     const uint8_t *const text = of->pool + record->text_start;
     const size_t count = (size_t)record->text_count;
     if (count > 32 || !(record->plain & recast_plain_text)) return put_text(to, text, count, spelling);
     copy_block(to, text);
     return to + count;
+}
+
+/* Whether an object or array of a level leaves nothing where nothing of it was written. */
+static inline bool leaves_nothing(const struct recast_held *of, const struct recast_held_level *level) {
+    return level->is_object ? of->omits_empties : of->omits_empty_elements;
+}
+
+/* Whether a node that is no text leaves nothing: the place of a null, and an object or array that is empty. */
+static inline bool is_left_out(const struct recast_held *of, const struct recast_held_level *level, const struct recast_node *record) {
+    if (record->kind == recast_node_null) return record->is_spliced && !record->is_typed;
+    return is_container(record) && record->count == 0 && leaves_nothing(of, level);
 }
 
 /* `is_raw`: texts stand as they are, and something behind each. */
@@ -594,7 +607,7 @@ AVX2 static inline __attribute__((always_inline)) void write_items(struct recast
     const struct spelling spelling = spelling_of(of->table);
     uint8_t *to = of->target;
     int32_t node = of->node;
-    size_t skip = of->skip, fields = 0;
+    size_t skip = of->skip, fields = 0, removed = of->removed;
     struct orders orders;
     if (of->sorts_members) memset(&orders, 0, sizeof orders);
     of->needed = 0;
@@ -602,6 +615,16 @@ AVX2 static inline __attribute__((always_inline)) void write_items(struct recast
         if (node < 0) {
             if (level == of->levels) break;
             node = nodes[level->node].next;
+            if (level->position == level->omitted) {
+                if (!leaves_nothing(of, level - 1)) {
+                    /* It is for its events, as if nothing of it had been passed. */
+                    node = level->node;
+                    removed = level->removed_before;
+                    level--;
+                    break;
+                }
+                level[-1].omitted++;
+            }
             level--;
             level->position++;
             continue;
@@ -609,7 +632,7 @@ AVX2 static inline __attribute__((always_inline)) void write_items(struct recast
         if (to >= full) break;
         const struct recast_node *const record = nodes + node;
         if (is_raw && of->takes_plain_alone && level->is_object && !(record->plain & recast_plain_name)) break;
-        if (record->kind == recast_node_string) {
+        if (record->kind == recast_node_string || (record->kind == recast_node_null && of->has_bare_nulls && !record->is_spliced)) {
             const size_t name_count = level->is_object ? (size_t)record->name_count : 0;
             const size_t text_count = (size_t)record->text_count;
             if (name_count > level->name_room || text_count > of->longest_text) break;
@@ -624,13 +647,20 @@ AVX2 static inline __attribute__((always_inline)) void write_items(struct recast
             level->position++;
             fields++;
             node = record->next;
+        } else if (is_left_out(of, level, record)) {
+            removed += record->kind != recast_node_null;
+            level->position++;
+            level->omitted++;
+            node = record->next;
         } else {
             if (!is_container(record) || record->count == 0 || level == last_level || !open_held(of, level, node, &spelling, &orders))
                 break;
             level++;
+            level->removed_before = removed;
             node = record->first;
         }
     }
+    of->removed = removed;
     of->to = (size_t)(to - of->target);
     of->skip = skip;
     of->fields += fields;

@@ -34,6 +34,29 @@ AVX2 __attribute__((noinline)) static size_t number_count_apart(const uint8_t *t
     return number_count(text, has_fraction);
 }
 
+/* The number of bytes of the number that begins at `text`, of which one more than recast_longest_number can be read; 0 where there is
+   none, or a longer one. */
+__attribute__((noinline)) static size_t long_number_count(const uint8_t *text) {
+    const uint8_t *const start = text, *const end = text + recast_longest_number + 1;
+    text += *text == '-';
+    const uint8_t *digits = text;
+    while (text < end && *text - '0' <= 9u) text++;
+    if (text == digits || (text - digits > 1 && *digits == '0')) return 0;
+    if (text < end && *text == '.') {
+        digits = ++text;
+        while (text < end && *text - '0' <= 9u) text++;
+        if (text == digits) return 0;
+    }
+    if (text < end && (*text | 0x20) == 'e') {
+        text++;
+        if (text < end && (*text == '-' || *text == '+')) text++;
+        digits = text;
+        while (text < end && *text - '0' <= 9u) text++;
+        if (text == digits) return 0;
+    }
+    return text < end ? (size_t)(text - start) : 0;
+}
+
 /* The bytes that end a run of a text: '"', '\\' and those below 0x20. */
 AVX2 static inline uint32_t ends_of(__m256i block) {
     __m256i quotes = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('"'));
@@ -238,19 +261,19 @@ AVX2 INLINED const uint8_t *write_text(const struct recast_fields *of, const uin
     return is_held ? copy_rest(of, text, text + count, target, is_beyond) : spell_rest(of, text, text + count, target, is_beyond);
 }
 
-/* The literal that begins at `text`, and its length; NULL for none, and for one that isn't written. */
-static inline const struct recast_literal *literal_at(const struct recast_fields *of, const uint8_t *text, size_t *count) {
+/* The literal that begins at `text`, a member or an element, and its length; NULL for none, and for one that is left alone. */
+static inline const struct recast_literal *literal_at(const struct recast_fields *of, const uint8_t *text, bool is_member, size_t *count) {
     uint32_t word;
     memcpy(&word, text, sizeof word);
     const struct recast_literal *literal = NULL;
     *count = 4;
     if (word == 0x65757274) literal = &of->true_text;
-    if (word == 0x6C6C756E) literal = &of->null_text;
+    if (word == 0x6C6C756E) literal = of->nulls + is_member;
     if (word == 0x736C6166 && text[4] == 'e') {
         literal = &of->false_text;
         *count = 5;
     }
-    return literal && literal->is_written ? literal : NULL;
+    return literal && literal->outcome != recast_outcome_left ? literal : NULL;
 }
 
 #endif

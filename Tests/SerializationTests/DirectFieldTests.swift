@@ -84,6 +84,16 @@ struct DirectFieldTests {
             + ",\"m139\":1}",
         "{\"deep\":" + String(repeating: "{\"a\":[", count: 20) + "{\"b\":1}" + String(repeating: "]}", count: 20)
             + "}",
+        // What may leave nothing: nulls, and what is empty or has only such, beside what leaves something.
+        #"{"a":null,"b":{"c":null,"d":[null,null],"e":{}},"list":[[],{},[null],{"x":null},1,null],"f":[null,{"g":null,"h":2},[]],"#
+            + #""@id":null,"first name":{"größe":null},"g":[ null , null, 3, 4 ],"h":[],"i":{ },"j":[{"k":[{"l":[]}]}],"m":[[[]]],"#
+            + #""n":{"o":{"p":null},"q":1},"tail of the document":[{"x":null},{"x":null,"y":1},{"z":{}}],"last":"of the document"}"#,
+        "{"
+            + (0..<20).map { "\"m\($0)\":{\"a\":null,\"b\":[],\"c\":[\($0),null,{\"d\":null}]}" }
+            .joined(separator: ", ")
+            + ",\"m3\":null,\"tail of the document\":\"end\"}",
+        "{" + (0..<20).map { "\"m\($0)\": null" }.joined(separator: ",")
+            + ",\"list\":[null,null,{}],\"end\":{\"of\":null}" + String(repeating: " ", count: 100) + "}",
         "{\"long\":\"" + String(repeating: "Long texts are left to the events. ", count: 200) + "\",\"b\":[\""
             + String(repeating: "ä", count: 2100) + "\"],\"" + String(repeating: "name", count: 300) + "\":1}",
     ]
@@ -125,6 +135,14 @@ struct DirectFieldTests {
             { $0.jsonParts = [path("orders[*].customer")] },
             { $0.map.remove = [path("orders[*].items")] },
             { $0.removeNulls = .keys },
+            {
+                $0.removeNulls = .keys; $0.fieldEncoding.empties = .omit
+            },
+            {
+                $0.removeNulls = .keys
+                $0.fieldEncoding = FieldEncodingOptions(dialect: .rack)
+                $0.fieldEncoding.order = .sorted
+            },
         ] + maps
 
     /// Rules about some members, beside and around which nothing is asked.
@@ -371,11 +389,21 @@ struct DirectFieldTests {
             "0", "-0", "0.0", "-0.0", "5.0", "0.5", "-0.5", "0.05", "0.005", "0.0005", "0.00001", "10", "100", "1.10",
             "1.01", "99999999999999", "123456789012345", "1234567890123456", "-12345678901234", "-123456789012345",
             "1234567.8901234", "12345678901234.5", "9007199254740993", "1e5", "1E-7", "-1.5e+10",
+            "-5.00", "10.0", "-10.0", "0.000", "0.10", "0.0100", "0.00100", "1234567890123.0", "999999999999.50",
+            "52.520006599999995", "13.404953999999975", "0.30000000000000004", "-0.1e-7", "1.7976931348623157e308",
+            "5e-324", "1e400", "100000000000000000000000000000", "1000000000000000000000000000000",
+            "10000000000000000000000000000000", "0.1234567890123456789012345678", "0.12345678901234567890123456789",
+            "0.123456789012345678901234567890", "12e00000000000000000000000000000", "1e21", "1e-6", "1e15", "1e16",
         ]
+        // Numbers that are none, behind one that is.
+        for text in ["1.", "1.e5", "1e", "1e+", "01.0", "-", "-.5", "1.5.5", "12345678901234567890x", "1e5x"] {
+            let body = Array("{\"a\":1,\"list\":[2,\(text)],\"z\":\"padding so that blocks can be read\"}".utf8)
+            for change in Self.dialects { check(plan(.json, .form, change), .whole(body)) }
+        }
         let members = texts.enumerated().map { "\"m\($0)\":\($1)" }.joined(separator: ",")
         let list = texts.joined(separator: ",")
         let body = Array("{\(members),\"list\":[\(list)],\"z\":\"padding so that blocks can be read\"}".utf8)
-        for change in Self.dialects { check(plan(.json, .form, change), .whole(body)) }
+        for change in Self.changes.prefix(2) + Self.dialects { check(plan(.json, .form, change), .whole(body)) }
     }
 
     @Test("a cut body, and one byte changed, give what the events give", arguments: documents.indices)
@@ -795,8 +823,8 @@ struct DirectFieldTests {
     private static func value(_ numbers: inout Numbers, _ depth: Int) -> String {
         switch numbers.next(depth > 5 ? 7 : 10) {
         case 0, 1, 2: return "\"\(texts[numbers.next(texts.count)])\""
-        case 3: return ["0", "-1", "12.50", "1e3", "123456789012345678"][numbers.next(5)]
-        case 4: return ["true", "false", "null"][numbers.next(3)]
+        case 3: return ["0", "-1", "12.50", "5.0", "1e3", "123456789012345678", "13.404953999999975"][numbers.next(7)]
+        case 4: return ["true", "false", "null", "null", "[]", "{}"][numbers.next(6)]
         case 5: return "\(numbers.next(1_000_000))"
         case 6: return "\"\(texts[numbers.next(5)])\""
         case 7: return object(&numbers, depth)

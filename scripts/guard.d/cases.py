@@ -125,6 +125,22 @@ def renamed(text):
     return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def sparse(text):
+    """A document with what services leave open in most of theirs: nulls, empty lists and objects, whole numbers that have a fraction, and
+    others that have all digits of a double."""
+    found = json.loads(text)
+    for number, order in enumerate(found["orders"]):
+        order["total"] = float(number)
+        order["shipped"] = None
+        order["position"] = {"latitude": 52.520006599999995 + number, "longitude": 13.404953999999975, "accuracy": None}
+        order["coupons"] = []
+        if number % 2:
+            order["tags"], order["customer"]["address"] = [], {"street": None, "city": None}
+        for item in order["items"][::2]:
+            item["note"] = None
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 class Dialect:
     """How a dialect spells the document above. `arrays` is `auto`, `indices` or `brackets`."""
 
@@ -161,7 +177,7 @@ def leaves(value, name="", dialect=RECAST):
             isinstance(element, (dict, list)) for element in value)
         for index, element in enumerate(value):
             yield from leaves(element, f"{name}[]" if is_flat else f"{name}[{index}]", dialect)
-    else:
+    elif value is not None:
         yield name, dialect.text(value)
 
 
@@ -271,7 +287,7 @@ TRACING = "tracing: { endpoint: http://127.0.0.1:9, sample: 0% }\n"
 
 
 def all_cases():
-    nested, others = document(16 * 1024), renamed(document(11 * 1024))
+    nested, others, gaps = document(16 * 1024), renamed(document(11 * 1024)), sparse(document(14 * 1024))
     return [
         small("plain 200 B", "", check_same),
         small("plain 200 B, new connection", "", check_same, is_new=True),
@@ -296,6 +312,7 @@ def all_cases():
              is_processed=True),
         form_of("json -> form 16 KiB, other names", "/json-form", others, check_form),
         form_of("json -> form(afnetworking) 16 KiB, other names", "/json-form-afnetworking", others, in_dialect("afnetworking")),
+        form_of("json -> form(php) 16 KiB, odd values", "/json-form-php", gaps, in_dialect("php")),
         *(form_in(name, nested) for name in DIALECTS),
         Case("json -> multipart 16 KiB", "/json-multipart", nested, JSON_TYPE, check_parts, counts=(4, 20), window=1),
         Webhook("webhook 10 KiB", "/webhook"),

@@ -68,9 +68,14 @@ struct recast_brackets {
 };
 
 /* How a literal is written. */
+/* What a literal becomes: it is left alone, a text, a name without one, nothing in its place, or not even a place. */
+enum recast_outcome {
+    recast_outcome_left, recast_outcome_text, recast_outcome_bare, recast_outcome_nothing, recast_outcome_removed,
+};
+
 struct recast_literal {
     struct recast_mark text;
-    bool is_written;
+    enum recast_outcome outcome;
 };
 
 /* How the elements of an array are named: not settled yet, `a[]`, `a[0]`, or in a way that these functions don't know. */
@@ -89,8 +94,10 @@ struct recast_level {
     size_t first_name, bytes_before;
     /* The bytes of long names before those of its members. */
     size_t first_long;
-    /* The number of the next member or element that is written, and of those that were written here. */
-    size_t position, written;
+    /* The number of the next member or element, and how many of those before it were left out. */
+    size_t position, omitted;
+    /* Of what has ended here: how many came, and of how many something was written. */
+    size_t passed, written;
     /* The commas that have come. */
     size_t index;
     enum recast_style style;
@@ -127,6 +134,10 @@ enum recast_place {
     recast_place_behind,
 };
 
+enum { recast_longest_number = 31, recast_printed_room = 64 };
+
+typedef size_t (*recast_number_printer)(const void *printer, const uint8_t *number, size_t count, uint8_t *to);
+
 /* Objects and arrays of a JSON text that are to be written as fields. What is only read stands first. */
 struct recast_fields {
     /* The slice, of which nothing behind `end` is read. */
@@ -142,7 +153,9 @@ struct recast_fields {
     struct recast_brackets brackets[2];
     /* Names that have this byte are left alone. */
     uint8_t left_in_names;
-    struct recast_literal true_text, false_text, null_text;
+    struct recast_literal true_text, false_text;
+    /* Null as an element, and as a member. */
+    struct recast_literal nulls[2];
     /* How the elements of a new array are named, and whether one element settles that for no other. */
     enum recast_style style;
     bool mixes_styles;
@@ -154,8 +167,14 @@ struct recast_fields {
     bool nests_in_brackets;
     /* Whether objects, and arrays, are left alone. */
     bool leaves_objects, leaves_arrays;
-    /* Whether numbers are left alone that recast_is_printed_alike is false for. */
-    bool prints_numbers;
+    /* Whether objects and arrays of which nothing is written leave nothing, also in an array; else their ends are left alone. */
+    bool omits_empties, omits_empty_elements;
+    /* What prints a number again, and returns the bytes that it has written: at most recast_printed_room for one of at most
+       recast_longest_number. NULL where numbers stay as they are. Whether it gives a whole number that has a fraction one of a zero, and
+       else none. */
+    recast_number_printer print_number;
+    const void *printer;
+    bool keeps_zero_fractions;
 
     /* What stands before the names of the open levels' members, and the room for more; 32 bytes behind what counts are read, and
        64 in all at least. */
@@ -200,8 +219,10 @@ struct recast_fields {
     bool has_number_names;
     /* The most bytes of a name that isn't short and plain, at most; it stays so. */
     size_t longest_name_taken;
-    /* The number of fields written. */
-    size_t fields;
+    /* The number of scalars that were read, and of what was left out: literals, and objects and arrays that have nothing. */
+    size_t fields, removed;
+    /* Whether the tree has a place without a value, or an object or array without any; it stays so. */
+    bool has_gaps;
     /* The name of the value that has ended last, where it is a member's and a scalar; else the count is -1. */
     size_t name_start;
     ptrdiff_t name_count;
@@ -332,7 +353,7 @@ bool recast_has_blocks(void);
 
 /* Writes what begins at `at` as fields, each a prefix, a name, its mark, a text and its mark, and goes down into objects and
    arrays, and up out of those that it went down into. Takes new members whose names have no escapes and, where they are written, no
-   brackets, literals, numbers of up to fifteen characters without an exponent, and texts of UTF-8 with all escapes but those that say a
+   brackets, literals, also those that leave nothing, numbers of up to recast_longest_number characters, and texts of UTF-8 with all escapes but those that say a
    control by its number. Stops before anything else, near the end of the slice and of any room: nothing is said about what is there, and
    all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);
@@ -377,9 +398,10 @@ struct recast_held_level {
     size_t prefix_count;
     /* The bytes of its name as a field, and how many more a member's may have. */
     size_t name_end, name_room;
-    /* The number of the next child. */
-    size_t position;
-    /* Its node, but for the first level. */
+    /* The number of the next child, and how many of those before it were left out. */
+    size_t position, omitted;
+    /* What had been left out of the document when it began, and its node, but for the first level. */
+    size_t removed_before;
     int32_t node;
     bool is_object;
 };
@@ -406,6 +428,10 @@ struct recast_held {
     bool has_indices, elements_are_named;
     /* Whether names of members are left alone that aren't known to be plain. */
     bool takes_plain_alone;
+    /* Whether a null is a name without a value; else it is left alone, but for the place of one that was left out. */
+    bool has_bare_nulls;
+    /* As in recast_fields. */
+    bool omits_empties, omits_empty_elements;
     /* As in recast_fields. */
     uint8_t *prefix;
     size_t prefix_room;
@@ -414,15 +440,16 @@ struct recast_held {
 
     /* The node to go on with, a child of the innermost level, or -1 behind the last one of the first level. */
     int32_t node;
-    /* How many of the first bytes of the next field are left out, how much was written, and how many fields. */
-    size_t skip, to, fields;
+    /* How many of the first bytes of the next field are left out, how much was written, how many fields, and how many objects and arrays
+       that have nothing were left out. */
+    size_t skip, to, fields, removed;
     /* The room that the next field wants, where there was too little; else 0. */
     size_t needed;
 };
 
 /* Writes the texts below the first level as fields, each a prefix, a name, its mark and the text, and goes down into objects and
-   arrays, and up out of those that it went down into. Stops before what isn't a text or a container with something in it, or is
-   too long, where too many levels are open, and where the output is full. */
+   arrays, and up out of those that it went down into. Passes what is left out. Stops before any other value, before what leaves
+   something though nothing of it was written, and what is too long, where too many levels are open, and where the output is full. */
 void recast_held_write(struct recast_held *held);
 
 #endif

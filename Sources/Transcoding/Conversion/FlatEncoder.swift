@@ -26,7 +26,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: UniformSink, OutputEncoder, ~
         flattener = Flattener(target: target, options: plan.fieldEncoding, limits: plan.limits)
         flattener.observer = observer
         flattener.drainLater()
-        flattener.leavesNullsToEvents = plan.leavesOutNullMembers
+        flattener.hasNoNullMembers = plan.leavesOutNullMembers
         hasParts = !plan.jsonParts.isEmpty
         places = PathMatcher(plan.jsonParts)
         head.setMediaType(Self.jsonType.span)

@@ -313,27 +313,40 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// Reads the literal at `start`. Returns its text in a word, its count, and where it ends; -1 where there is none, or it
     /// isn't written as a text.
-    internal func readLiteral(_ input: Span<UInt8>, from start: Int) -> (word: UInt64, count: Int, end: Int) {
+    internal func readLiteral(
+        _ input: Span<UInt8>, from start: Int, isMember: Bool
+    ) -> (word: UInt64, count: Int, end: Int) {
         guard start &+ 5 <= input.count else { return (0, 0, -1) }
         let literal = JSON.Decoder.Literal(firstByte: input[start])
         let end = start &+ literal.text.utf8CodeUnitCount
-        let written = asText(literal)
-        guard written.is_written, input.extracting(start..<end).isEqual(to: literal.text) else { return (0, 0, -1) }
+        let written = outcome(of: literal, isMember: isMember)
+        guard written.outcome == recast_outcome_text, input.extracting(start..<end).isEqual(to: literal.text) else {
+            return (0, 0, -1)
+        }
         return (written.text.bytes, written.text.count, end)
     }
 
-    /// How a literal is written as a text, where it is.
-    internal func asText(_ literal: JSON.Decoder.Literal) -> recast_literal {
-        let mark: DirectFields.Mark
-        switch literal {
-        case .true: mark = .init(options.booleans == .literal ? "true" : "1")
-        case .false: mark = .init(options.booleans == .literal ? "false" : "0")
-        case .null:
-            guard !leavesNullsToEvents, options.nulls == .empty || options.nulls == .literal else {
-                return recast_literal(text: recast_mark(), is_written: false)
-            }
-            mark = .init(options.nulls == .literal ? "null" : "")
+    /// What a literal becomes, a member or an element, where the events don't decide.
+    internal func outcome(of literal: JSON.Decoder.Literal, isMember: Bool) -> recast_literal {
+        func text(_ mark: DirectFields.Mark) -> recast_literal {
+            recast_literal(text: mark.inC, outcome: recast_outcome_text)
         }
-        return recast_literal(text: mark.inC, is_written: true)
+        switch literal {
+        case .true: return text(.init(options.booleans == .literal ? "true" : "1"))
+        case .false: return text(.init(options.booleans == .literal ? "false" : "0"))
+        case .null: break
+        }
+        var outcome = recast_outcome_left
+        switch options.nulls {
+        case _ where isMember && hasNoNullMembers: outcome = recast_outcome_removed
+        case .literal: return text(.init("null"))
+        case .empty: return text(.init(""))
+        case .omit: outcome = recast_outcome_nothing
+        case .key where Target.encodesText && (style.hasPlusInBareNames || options.spaces != .plus):
+            outcome = recast_outcome_bare
+        // Parts without a value are the encoder's, and so are names that are spelled otherwise where they have none.
+        case .key, .reject: break
+        }
+        return recast_literal(text: recast_mark(), outcome: outcome)
     }
 }

@@ -58,8 +58,9 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     private var lines = PartHead()
     private var hasLines = false
     private var inString = false
-    /// The text of a value that is printed anew.
+    /// The text of a date that is printed anew, and what prints numbers so.
     private var text = ByteStore()
+    internal let printer: NumberPrinter?
     /// Whether the field of the joined array at hand has begun.
     private var joinedHasBegun = false
 
@@ -67,8 +68,8 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     private var json: JSON.Encoder
     private var jsonLevel = 0
 
-    /// Whether nulls are left to events, whatever they are written as: what stands in front of the flattener may leave them out.
-    internal var leavesNullsToEvents = false
+    /// Whether what stands in front of the flattener leaves members out that are null, so that none comes here.
+    internal var hasNoNullMembers = false
 
     /// Hears where the values go, where a conversion is explained.
     internal var observer: (any FlattenerObserver)?
@@ -107,6 +108,7 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         self.options = options
         self.limits = limits
         style = FieldStyle.of(options.dialect)
+        printer = style.numbers.map { NumberPrinter($0) }
         document = Tree(limits: limits)
         var jsonOptions = JSON.EncodingOptions()
         jsonOptions.files = options.files
@@ -513,9 +515,9 @@ extension Flattener where Target: ~Copyable {
             json.number(source)
             return try sendJSON()
         }
-        guard let numbers = style.numbers else { return try send(source) }
-        text.removeAll()
-        numbers.append(source, to: &text)
+        guard let printer else { return try send(source) }
+        printer.print(source)
+        swap(&text, &printer.text)
         try sendPrinted()
     }
 

@@ -179,10 +179,11 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// `deepest` containers: now the `open` one is.
     internal mutating func hold(
         after count: Int, scalars: Int, open: Tree.Node, hasMany: Bool, childrenBefore: Int, deepest: Int,
-        longest: Int, hasNumbers: Bool
+        longest: Int, hasNumbers: Bool, hasGaps: Bool
     ) {
         if hasMany { document.enterMembers(from: count, below: document.open, afterFirst: childrenBefore) }
         document.notes.add(longest: longest, deepest: deepest, hasNumbers: hasNumbers)
+        if hasGaps { document.notes.mayMove = true }
         document.scalarCount += scalars
         document.open = open
     }
@@ -207,7 +208,9 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// nothing: the node is for its event.
     private mutating func write(_ tree: inout Tree, _ fields: DirectFields) -> Bool {
         let record = tree.records[Int(walkNode)]
-        guard record.kind == .string || record.count > 0, tree.isLaidOutAsInC, let top = containers.lastIndex,
+        let mayPass = record.kind == .null || record.kind.isContainer && options.empties == .omit
+        guard record.kind == .string || record.count > 0 || mayPass, tree.isLaidOutAsInC,
+            let top = containers.lastIndex,
             containers[top].isObject || containers[top].kind == .array && top > 0 && !containers[top].lastIsEmpty,
             top == 0 || containers[top].nameEnd > 0, directNameRoom >= 0
         else { return false }
@@ -245,6 +248,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         target.exchangeOutput(&output)
         guard unsafe held.node != walkNode else { return false }
         if unsafe held.fields > 0 { target.hasFields = true }
+        removedCount += unsafe held.removed
         unsafe takeLevels(held, first, tree)
         return true
     }
@@ -280,6 +284,9 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         unsafe held.sorts_members = sortsMembers
         unsafe held.has_indices = options.arrays == .indices
         unsafe held.elements_are_named = hasNamedElements
+        unsafe held.has_bare_nulls = !isLent && outcome(of: .null, isMember: false).outcome == recast_outcome_bare
+        unsafe held.omits_empties = options.empties == .omit
+        unsafe held.omits_empty_elements = held.omits_empties && !style.leavesGaps
         // Of a document that was lent, all names have been looked at.
         unsafe held.takes_plain_alone = !Target.encodesText && !isLent
         unsafe held.node = walkNode
@@ -303,9 +310,9 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
                 openDirectly(isObject: level.is_object, prefixEnd: level.prefix_count)
             }
             let top = containers.count - 1
-            let written = number > 0 ? level.position : level.position - first.position
-            containers[top].position += written
-            containers[top].written += written
+            let passed = number > 0 ? level.position : level.position - first.position
+            containers[top].position += passed
+            containers[top].written += passed - level.omitted
         }
         walkLeaves = unsafe held.node == Tree.none
         walkNode = walkLeaves ? tree.parent(walkNode) : unsafe held.node

@@ -27,8 +27,9 @@ extension JSON.Decoder {
         var at = 0
         var state: State
         var stop = Stop.other
-        /// Fields written.
+        /// Scalars read, and whether a field has been written.
         var fields = 0
+        var hasWritten = false
         /// The number of the container that may not end, and the bits of names in it whose members are for the events.
         var floor = 0
         var watched: UInt64 = 0
@@ -117,7 +118,7 @@ extension JSON.Decoder {
             }
         }
         flattener.target.exchangeOutput(&output)
-        if progress.fields > 0 { flattener.target.hasFields = true }
+        if progress.hasWritten { flattener.target.hasFields = true }
         count += progress.fields
         state = progress.state
         noteName(start: progress.nameStart, count: progress.nameCount)
@@ -160,7 +161,7 @@ extension JSON.Decoder {
         var at = progress.at
         var state = progress.state
         var to = 0
-        var skip = Target.encodesText && !flattener.target.hasFields && progress.fields == 0 ? 1 : 0
+        var skip = Target.encodesText && !flattener.target.hasFields && !progress.hasWritten ? 1 : 0
         var nameStart = progress.nameStart
         var nameCount = progress.nameCount
         var count = 0
@@ -169,7 +170,7 @@ extension JSON.Decoder {
         var nameRoom = flattener.directNameRoom
         var isObject = isInObject
         let checksNames = checksNames
-        let printsNumbers = flattener.style.numbers != nil
+        let printsNumbers = flattener.printer != nil
         let leavesDots = flattener.leavesDots
         unsafe blocks.name_start = nameStart
         unsafe blocks.name_count = nameCount
@@ -281,7 +282,8 @@ extension JSON.Decoder {
             switch first {
             case UInt8(ascii: "\""), UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): break
             case UInt8(ascii: "t"), UInt8(ascii: "f"), UInt8(ascii: "n"):
-                (text.word, text.count, text.end) = flattener.readLiteral(input, from: start)
+                (text.word, text.count, text.end) = flattener.readLiteral(
+                    input, from: start, isMember: isObject)
                 guard text.end > 0 else { break loop }
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 guard levels.count < limits.depth, flattener.opensDirectly(isObject: first == UInt8(ascii: "{")),
@@ -394,6 +396,7 @@ extension JSON.Decoder {
         progress.at = at
         progress.state = state
         progress.fields += count + (unsafe blocks.fields)
+        progress.hasWritten = progress.hasWritten || to > 0
         unsafe blocks.fields = 0
         progress.nameStart = nameStart
         progress.nameCount = nameCount
@@ -453,9 +456,11 @@ extension JSON.Decoder {
         unsafe blocks.root_mark = fields.endOfRootName.inC
         unsafe blocks.brackets = (fields.array.inC, fields.object.inC)
         unsafe blocks.text_mark = fields.endOfText.inC
-        unsafe blocks.true_text = flattener.asText(.true)
-        unsafe blocks.false_text = flattener.asText(.false)
-        unsafe blocks.null_text = flattener.asText(.null)
+        unsafe blocks.true_text = flattener.outcome(of: .true, isMember: false)
+        unsafe blocks.false_text = flattener.outcome(of: .false, isMember: false)
+        unsafe blocks.nulls = (
+            flattener.outcome(of: .null, isMember: false), flattener.outcome(of: .null, isMember: true)
+        )
         unsafe blocks.style = Self.blockStyle(flattener.options.arrays)
         unsafe blocks.mixes_styles = flattener.mixesArrays
         unsafe blocks.longest_text = Self.longestText
@@ -463,9 +468,16 @@ extension JSON.Decoder {
         unsafe blocks.longest_name = flattener.limits.key
         unsafe blocks.nests_in_brackets = flattener.nestsInBrackets
         unsafe blocks.left_in_names = flattener.leavesDots ? UInt8(ascii: ".") : UInt8(ascii: "\"")
+        unsafe blocks.omits_empties = flattener.options.empties == .omit
+        // What leaves a gap is written by events.
+        unsafe blocks.omits_empty_elements = blocks.omits_empties && !flattener.style.leavesGaps
         unsafe blocks.leaves_objects = flattener.leavesObjectsToEvents
         unsafe blocks.leaves_arrays = flattener.leavesArraysToEvents
-        unsafe blocks.prints_numbers = flattener.style.numbers != nil
+        if let printer = flattener.printer {
+            unsafe blocks.print_number = NumberPrinter.inC
+            unsafe blocks.printer = UnsafeRawPointer(Unmanaged.passUnretained(printer).toOpaque())
+            unsafe blocks.keeps_zero_fractions = printer.style.keepsZeroFractions
+        }
         if usesBlocks { unsafe blocks.levels = blockLevels.reserve(Self.mostLevels) }
         guard flattener.isGathering else { return unsafe blocks }
         // Names of fields are made, and their limits looked at, when the document is written.
@@ -509,6 +521,7 @@ extension JSON.Decoder {
         // A document that is held bounds each name by itself.
         level.name_room = isHeld ? limits.key : flattener.directNameRoom
         level.position = container.position
+        level.omitted = container.position &- container.written
         level.index = elementIndex
         level.is_object = isInObject
         level.in_object = container.inObject
@@ -534,10 +547,14 @@ extension JSON.Decoder {
         // SAFETY: the slice, the room for the output and the table are the caller's; the rest was filled in above.
         unsafe recast_fields_write(&blocks)
         guard unsafe blocks.at > start else { return }
+        if unsafe blocks.removed > 0 {
+            flattener.removedCount += unsafe blocks.removed
+            unsafe blocks.removed = 0
+        }
         let last = unsafe blocks.depth
         for number in 0...last {
             let level = unsafe blocks.levels[number]
-            flattener.containers[top].position &+= level.written
+            flattener.containers[top].position &+= level.passed
             flattener.containers[top].written &+= level.written
             if !level.is_object {
                 if !isHeld { settle(&flattener.containers[top], as: level) }
@@ -643,7 +660,7 @@ extension JSON.Decoder {
                         after: count, scalars: Int(blocks.fields) - Int(scalars), open: blocks.open,
                         hasMany: blocks.has_many, childrenBefore: children, deepest: depth + blocks.deepest,
                         longest: max(Int(recast_longest_plain_name), blocks.longest_name_taken),
-                        hasNumbers: blocks.has_number_names)
+                        hasNumbers: blocks.has_number_names, hasGaps: blocks.has_gaps)
                     state = unsafe state(at: blocks.place)
                 }
                 count += unsafe blocks.fields

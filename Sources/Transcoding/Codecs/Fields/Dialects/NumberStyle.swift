@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 /// How a library prints the numbers of a JSON text.
@@ -35,6 +36,9 @@ internal struct NumberStyle {
     /// Whether a whole number has `.0`, and so an exponent only where its digits don't reach to the point.
     var hasFraction = false
     var exponent = Exponent()
+
+    /// Whether `5.00` is printed as `5.0`; else as `5`.
+    var keepsZeroFractions: Bool { isSwift || hasFraction }
 
     /// ECMA-262, Number::toString.
     static let javaScript = NumberStyle(rounding: .all, keepsNegativeZero: false, least: -6, most: 21)
@@ -200,5 +204,33 @@ internal struct NumberStyle {
             if style.digits > 1, exponent < 10 { text.append(UInt8(ascii: "0")) }
             text.append(decimal: exponent)
         }
+    }
+}
+
+/// Prints numbers in a style, again and again.
+internal final class NumberPrinter {
+    let style: NumberStyle
+    /// The number that was printed last.
+    var text = ByteStore()
+
+    init(_ style: NumberStyle) { self.style = style }
+
+    func print(_ source: Span<UInt8>) {
+        text.removeAll()
+        style.append(source, to: &text)
+    }
+
+    /// The `recast_number_printer` of a printer, which `printer` is the address of.
+    @unsafe static let inC: recast_number_printer = { printer, number, count, target in
+        guard let printer = unsafe printer, let number = unsafe number, let target = unsafe target else { return 0 }
+        // SAFETY: the flattener that has lent the printer to the loop keeps it meanwhile, and the number has `count` bytes, at most
+        // `recast_longest_number`. There is room for those of any that is printed: 17 digits and what an exponent takes, 22 digits, or the
+        // number as it stands.
+        let lent = unsafe Unmanaged<NumberPrinter>.fromOpaque(printer).takeUnretainedValue()
+        unsafe lent.print(UnsafeBufferPointer(start: number, count: count).span)
+        let written = lent.text.count
+        precondition(written <= Int(recast_printed_room), "a printed number fits")
+        for index in 0..<written { unsafe target[index] = lent.text[index] }
+        return written
     }
 }
