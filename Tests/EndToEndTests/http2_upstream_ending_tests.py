@@ -1,10 +1,13 @@
 """Servers of HTTP/2 that give up what they have begun, or take few requests for each connection: what clients see of it."""
 
 import collections
+import os
+import signal
 import threading
 
 from harness import FORM, Client
-from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame, reset)
+from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame, ping,
+                          reset)
 from http2_upstream_support import HTTP2ServerTestCase
 
 ROUTES = """
@@ -208,3 +211,33 @@ class WindowTests(HTTP2ServerTestCase):
         self.assertEqual(self.outcome("POST", "/second", b"x" * 1000), (200, b"ok"))
         self.assertEqual([received.target for received in server.requests], ["/first", "/second"])
         self.assertEqual(server.connection_count, 2)
+
+
+class IdleTests(HTTP2ServerTestCase):
+    """What has come over a connection without a request when the next one is there, and nobody has looked at yet (docs/rules.md F19)."""
+
+    def answer_behind(self, what):
+        """A POST, and what `what` does with the server's connection in front of it: the request is read first."""
+        server = self.server()
+        self.proxy(server, upstream="idle: 1h")
+        self.assertEqual(self.send().status, 200)
+        with Client(self.recast.port) as client:
+            self.wait_for_metric(2, "recast_connections_accepted_total", side="client")
+            self.recast.process.send_signal(signal.SIGSTOP)
+            try:
+                os.waitpid(self.recast.process.pid, os.WUNTRACED)
+                client.request("POST", "/", b"x")
+                what(server.connections[0])
+            finally:
+                self.recast.process.send_signal(signal.SIGCONT)
+            self.assertEqual(client.response().status, 200)
+        self.assertEqual(self.metric("recast_retries_total"), 0)
+        return [(received.method, received.connection_number) for received in server.requests]
+
+    def test_no_request_goes_where_the_end_has_come(self):
+        for end in (lambda connection: connection.close(),
+                    lambda connection: (connection.send_goaway(connection.last), connection.close())):
+            self.assertEqual(self.answer_behind(end), [("GET", 1), ("POST", 2)])
+
+    def test_anything_else_is_looked_at_first(self):
+        self.assertEqual(self.answer_behind(lambda connection: connection.send(ping())), [("GET", 1), ("POST", 1)])

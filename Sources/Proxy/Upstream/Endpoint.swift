@@ -55,7 +55,7 @@ final class Endpoint {
 
     /// The first connection of HTTP/2 that takes another request: so few of them are in use, and the others end.
     var roomyConnection: HTTP2ClientConnection? {
-        for connection in shared where connection.hasRoom { return connection }
+        for connection in shared where connection.hasRoom && connection.isUsable { return connection }
         return nil
     }
 

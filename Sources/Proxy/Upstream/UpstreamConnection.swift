@@ -50,7 +50,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
 
     /// For how long the loop's own knowledge of an idle connection will do, 10 ms: under load connections rest for less, and
     /// without load the system call costs nothing.
-    private static let freshTime: UInt64 = 10_000_000
+    static let freshTime: UInt64 = 10_000_000
 
     init(_ connection: ReadyConnection, pool: UpstreamPool) {
         self.pool = pool

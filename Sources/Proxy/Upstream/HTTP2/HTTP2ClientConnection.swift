@@ -106,6 +106,14 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
             && pool.loop.now < life.until
     }
 
+    /// Whether a request may begin now, where there is room: on a connection that has none nothing may have come that nobody has looked at,
+    /// as the end may be among it (docs/rules.md F19). What else it is, a PING or a window, the loop hands over in this tick or the next, and
+    /// who waits for a connection has this one then. As of `UpstreamConnection`, the system isn't asked while it has just been heard of.
+    var isUsable: Bool {
+        guard streams == 0 else { return true }
+        return pool.loop.now &- heardAt < UpstreamConnection.freshTime && stream.wasQuiet || stream.isQuiet
+    }
+
     /// Whether the server has said that it takes no request for now.
     var takesNoStreams: Bool { phase == .open && session.peerStreams == 0 }
 

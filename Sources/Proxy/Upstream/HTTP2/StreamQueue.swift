@@ -53,8 +53,11 @@ final class StreamQueue: TickTask {
         connect()
     }
 
-    private func serve(madeIn time: UInt64) {
-        while let wait = waiting.first, let connection = endpoint.roomyConnection {
+    /// - Parameter made: a connection that has just been made, over which requests begin whatever else has come there.
+    private func serve(madeIn time: UInt64, over made: HTTP2ClientConnection? = nil) {
+        while let wait = waiting.first,
+            let connection = made.flatMap({ $0.hasRoom ? $0 : nil }) ?? endpoint.roomyConnection
+        {
             waiting.removeFirst()
             wait.take(connection.take(), of: endpoint, madeIn: time)
         }
@@ -69,7 +72,7 @@ final class StreamQueue: TickTask {
                 guard let shared = connection.shared else { preconditionFailure("an upstream that speaks HTTP/2") }
                 pool.add(shared)
                 let mayServe = shared.hasRoom
-                serve(madeIn: connection.connectTime)
+                serve(madeIn: connection.connectTime, over: shared)
                 // One over which no request may begin would be followed by others like it.
                 mayServe || shared.takesNoStreams ? tickEnded() : fail(.overloaded)
             case .failure(let error):
