@@ -212,6 +212,39 @@ class WindowTests(HTTP2ServerTestCase):
         self.assertEqual([received.target for received in server.requests], ["/first", "/second"])
         self.assertEqual(server.connection_count, 2)
 
+    def test_an_upload_that_is_taken_slowly_behind_the_response_s_head(self):
+        """As long as some of it is taken, a response that stands still is not late."""
+        server = self.server(window=1000, gives=False)
+        over = threading.Event()
+        self.addCleanup(over.set)
+
+        def script(exchange):
+            exchange.respond()
+            for _ in range(12):
+                over.wait(0.1)
+                exchange.stream.give(5000)
+            exchange.read_body()
+            exchange.content(str(len(exchange.received.body)).encode(), end=True)
+
+        server.script = script
+        self.proxy(server, routes='  - { name: plain, match: "/*", upstream: app, timeouts: { gap: 500ms } }\n')
+        # No more than is kept for a stream, so that nothing but its window tells how it gets on.
+        self.assertEqual(self.outcome("POST", "/", b"x" * 61_000), (200, b"61000"))
+        self.assertEqual(self.metric("recast_timeouts_total", kind="upstream_gap"), 0)
+
+    def test_an_upload_of_which_nothing_more_is_taken_behind_the_response_s_head(self):
+        server = self.server(window=1000, gives=False)
+
+        def script(exchange):
+            exchange.respond()
+            exchange.stream.give(5000)
+            exchange.stream.wait_for_cut()
+
+        server.script = script
+        self.proxy(server, routes='  - { name: plain, match: "/*", upstream: app, timeouts: { gap: 300ms } }\n')
+        self.assertEqual(self.outcome("POST", "/", b"x" * 61_000), "cut")
+        self.wait_for_metric(1, "recast_timeouts_total", kind="upstream_gap")
+
 
 class IdleTests(HTTP2ServerTestCase):
     """What has come over a connection without a request when the next one is there, and nobody has looked at yet (docs/rules.md F19)."""

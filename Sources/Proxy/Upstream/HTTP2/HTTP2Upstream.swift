@@ -42,7 +42,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     private var timer: Timer?
     private var begunAt: UInt64 = 0
     private var gap: UInt64 = 0
-    /// What had been sent of the request when it was last looked at; `.max` while it isn't waited for.
+    /// What had been sent of the request when it was last looked at; `.max` while it isn't waited for, before the response has begun.
     private var takenBefore = UInt64.max
     /// Whether the connection had served no other exchange before.
     private var isFirst = false
@@ -201,6 +201,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         }
         endsWithHead = framing == .none || self.head.status == 205
         phase = .body
+        takenBefore = stream.taken
         pool.tally.count(status: self.head.status, after: pool.loop.now &- begunAt)
         pool.noteResponse(self.head.status, from: endpoint)
         exchange.respond(self.head, framing: framing)
@@ -383,6 +384,11 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     private func timedOut() {
         guard let exchange else { return }
         if phase == .body {
+            // Behind its response's head it may take the request first.
+            if let stream, stream.taken > takenBefore {
+                takenBefore = stream.taken
+                return arm(gap)
+            }
             guard endsWithHead, let stream else {
                 pool.tally.count(cut: .timeout)
                 exchange.noteAnswered(.timeout)
