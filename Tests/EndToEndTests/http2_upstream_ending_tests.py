@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 
-from harness import FORM, Client
+from harness import DEADLINE, FORM, Client
 from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame, ping,
                           reset)
 from http2_upstream_support import HTTP2ServerTestCase
@@ -274,3 +274,18 @@ class IdleTests(HTTP2ServerTestCase):
 
     def test_anything_else_is_looked_at_first(self):
         self.assertEqual(self.answer_behind(lambda connection: connection.send(ping())), [("GET", 1), ("POST", 1)])
+
+    def test_a_server_that_is_silent_behind_its_settings_gets_no_further_request(self):
+        silent = threading.Event()
+        self.addCleanup(silent.set)
+
+        def greeting(connection):
+            connection.greet()
+            if connection.number == 1:
+                silent.wait(DEADLINE)
+
+        server = self.server(greeting=greeting)
+        self.proxy(server, routes='  - { name: slow, match: "/slow", upstream: app, timeouts: { first_byte: 300ms } }\n' + ROUTES)
+        self.assert_problem(self.send(target="/slow"), 504, "upstream_timeout")
+        self.assertEqual(self.send("POST", "/", b"x").status, 200)
+        self.assertEqual([received.connection_number for received in server.requests], [2])

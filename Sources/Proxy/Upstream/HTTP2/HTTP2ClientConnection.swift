@@ -169,10 +169,11 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     }
 
     /// A request that began at `time` got no answer in its own time: where nothing else has come since either, the server may be gone
-    /// without a word, and requests that come are better off elsewhere. So are they where the request was `sending`, and the server doesn't
+    /// without a word, and requests that come are better off elsewhere. What came in the tick in which it began, as the settings that it had
+    /// waited for, can't have been said behind it. So are they where the request was `sending`, and the server doesn't
     /// give back the connection's window for content that it has had.
     func noteTimeout(since time: UInt64, sending: Bool) {
-        if heardAt < time || sending && !session.maySend { drain() }
+        if heardAt <= time || sending && !session.maySend { drain() }
     }
 
     // MARK: Reading
