@@ -6,8 +6,8 @@ import signal
 import threading
 
 from harness import DEADLINE, FORM, Client
-from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM, HTTP2Client, block, frame, ping,
-                          reset)
+from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, PUSH_PROMISE, REFUSED_STREAM, HTTP2Client, block, frame,
+                          ping, reset)
 from http2_upstream_support import HTTP2ServerTestCase
 
 ROUTES = """
@@ -289,3 +289,27 @@ class IdleTests(HTTP2ServerTestCase):
         self.assert_problem(self.send(target="/slow"), 504, "upstream_timeout")
         self.assertEqual(self.send("POST", "/", b"x").status, 200)
         self.assertEqual([received.connection_number for received in server.requests], [2])
+
+
+class CheckTests(HTTP2ServerTestCase):
+    def test_the_reason_is_told(self):
+        server = self.server()
+
+        def push(exchange):
+            # Which Recast's settings forbid.
+            exchange.frames(frame(PUSH_PROMISE, END_HEADERS, exchange.stream.number, bytes(3) + b"\x02" + block([(":method", "GET")])))
+            exchange.stream.wait_for_cut()
+
+        def malformed(exchange):
+            exchange.frames(frame(HEADERS, END_HEADERS, exchange.stream.number, block([(":status", "x")])))
+            exchange.stream.wait_for_cut()
+
+        for script, reason in ((push, "its connection of HTTP/2 was ended: it broke a rule of HTTP/2 (PROTOCOL_ERROR, RFC 9113 §7)"),
+                               (malformed, "its answer breaks a rule of HTTP/2"),
+                               (lambda exchange: exchange.leave(), "it closed the connection before it answered"),
+                               (lambda exchange: exchange.abort(NO_ERROR), "it gave the request up (NO_ERROR)"),
+                               (lambda exchange: exchange.abort(REFUSED_STREAM), "it gave the request up (REFUSED_STREAM)")):
+            with self.subTest(reason):
+                server.script = script
+                recast = self.proxy(server, upstream="health: { active: { path: /healthz, interval: 100ms, fall: 1, rise: 1 } }")
+                recast.says(f"fails its checks: {reason}")

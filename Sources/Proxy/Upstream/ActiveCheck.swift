@@ -197,6 +197,10 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         isAnswered = true
         if let alert = shared?.alert { return fail(EndpointFailure.tls(alert).description) }
-        fail("it gave the request up (\(code.name))")
+        if let fault = shared?.fault { return fail("its connection of HTTP/2 was ended: \(fault)") }
+        if stream.isMalformed { return fail("its answer breaks a rule of HTTP/2") }
+        // Nothing is said of a stream whose connection ends.
+        if shared?.isOver == true { return fail("it closed the connection before it answered") }
+        fail("it gave the request up (\(stream.codeAsTold.name))")
     }
 }
