@@ -30,6 +30,9 @@ public final class ClientSession: HTTP2Session {
     private var lastTaken: Int32 = 0
     /// Why it ends the connection, by what it said last.
     private var endCode = HTTP2ErrorCode.noError
+    /// The name of the field for which the head, or the trailers, that `HTTP2StreamHandler.misread` tells of can't be taken; nil where
+    /// that is no matter of one field, or the name can't be told.
+    public private(set) var faultyField: String?
 
     /// - Parameters:
     ///   - isSecure: whether the connection has TLS, which `:scheme` tells.
@@ -90,6 +93,14 @@ public final class ClientSession: HTTP2Session {
     override internal func began(_ id: Int32, isTrailers: Bool) {
         // Behind an interim response there is another head, which nghttp2 doesn't tell from trailers.
         reading.begin(id, isTrailers: find(id)?.hasResponse == true)
+        if faultyField != nil { faultyField = nil }
+    }
+
+    override internal func noteFault(_ error: WireError, inFieldNamed name: Span<UInt8>) {
+        var line = OutputBuffer()
+        line.append(name)
+        line.append(":")
+        faultyField = error.fieldName(in: line.span)
     }
 
     override internal func take(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(WireError) {

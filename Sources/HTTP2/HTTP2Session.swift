@@ -365,6 +365,8 @@ public class HTTP2Session {
     internal func began(_ id: Int32, isTrailers: Bool) { preconditionFailure("a session is a client's or a server's") }
     /// A field of a head has come.
     internal func take(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(WireError) {}
+    /// A field of a head, or of trailers, can't be taken.
+    internal func noteFault(_ error: WireError, inFieldNamed name: Span<UInt8>) {}
     /// A head has come whole, or what was read of it can't be taken.
     internal func endHead(of stream: HTTP2Stream, endsStream: Bool) {}
     /// A head has come that breaks a rule of HTTP/2, for which the stream is being reset.
@@ -399,6 +401,7 @@ public class HTTP2Session {
             }
         } catch {
             reading.error = error
+            noteFault(error, inFieldNamed: name)
         }
         return 0
     }
@@ -407,7 +410,9 @@ public class HTTP2Session {
         guard reading.error == nil else { return }
         // SAFETY: as in `field`.
         let name = unsafe Span(_unsafeElements: name.buffer)
-        reading.error = HeadBuilder.fault(ofFieldNamed: name)
+        let error = HeadBuilder.fault(ofFieldNamed: name)
+        reading.error = error
+        noteFault(error, inFieldNamed: name)
     }
 
     /// Counts frames, also PRIORITY, which nghttp2 ignores. Those of unknown types it doesn't tell of: they cost what their bytes do.

@@ -1,5 +1,6 @@
 """Servers that are none of HTTP/2, or bad ones: nothing wrong ever looks right to a client, others go on, memory stays bounded."""
 
+import json
 import socket
 import struct
 import threading
@@ -198,6 +199,10 @@ class HostileTests(HTTP2ServerTestCase):
                 self.assertNotEqual(outcome, "cut")
                 self.assertEqual(outcome[0], 502, outcome)
         self.assertEqual(self.metric("recast_upstream_responses_total", code="1xx"), 0)
+
+    def test_the_field_is_named(self):
+        status, body = self.attack(self.head([(":status", "200"), ("x-good", "1"), ("x-own", "a\x01b")]))
+        self.assertEqual((status, json.loads(body)["detail"].split(": ")[-1]), (502, "x-own"))
 
     def test_statuses_below_100_and_above_599(self):
         for status in ("000", "099", "600", "999"):

@@ -11,6 +11,8 @@ final class Caller: ClientSessionOwner, HTTP2StreamHandler {
     var content: [Int32: [UInt8]] = [:]
     /// What content there was when a stream was misread.
     var contentAtFault: [UInt8]?
+    /// Of which field it was told then.
+    var fieldAtFault: String?
     /// Whether streams are paused at their first content.
     var pauses = false
 
@@ -32,6 +34,7 @@ final class Caller: ClientSessionOwner, HTTP2StreamHandler {
     func misread(_ error: WireError, on stream: HTTP2Stream) {
         // A response that the fault overtook would go without what came in front of it.
         contentAtFault = content[stream.id]
+        fieldAtFault = session.faultyField
         events.append("\(stream.id) misread \(error.code) \(error.status)")
     }
 
@@ -381,6 +384,22 @@ struct ClientSessionTests {
         #expect(caller.read(server { $0.headers(1, [(":status", "200"), ("a", value)], ends: true) }))
         #expect(caller.events.contains { $0.hasPrefix("1 200") } == fits)
         #expect(caller.events.contains { $0.hasPrefix("1 misread") && $0.hasSuffix("502") } == !fits)
+        #expect(caller.fieldAtFault == (fits ? nil : "a"))
+    }
+
+    @Test("The field that can't be taken is told, of that head alone")
+    func faultyField() {
+        let caller = Caller()
+        for _ in 0..<2 { _ = caller.request() }
+        _ = caller.bytes()
+        #expect(
+            caller.read(server { $0.headers(1, [(":status", "200"), ("x-own", "a\u{1}b"), ("x", "a")], ends: true) }))
+        #expect(caller.events.contains { $0.hasPrefix("1 misread") })
+        #expect(caller.fieldAtFault == "x-own")
+        var next = ClientBytes.more()
+        next.headers(3, [(":status", "200")], ends: true)
+        #expect(caller.read(next.bytes))
+        #expect(caller.session.faultyField == nil)
     }
 
     @Test("So many interim responses may come to a request, and a stream counts its own", arguments: [31, 32, 33])
@@ -399,6 +418,7 @@ struct ClientSessionTests {
             let told = caller.events.filter { $0.hasPrefix("\(id) ") }
             #expect(told.filter { $0.hasPrefix("\(id) 103") }.count == min(count, 32))
             #expect(told.last?.hasPrefix(count > 32 ? "\(id) misread" : "\(id) closed") == true, "\(told)")
+            #expect(caller.fieldAtFault == nil)
         }
     }
 

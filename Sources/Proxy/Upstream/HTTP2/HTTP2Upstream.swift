@@ -291,7 +291,10 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         misread(fault)
     }
 
-    func misread(_ error: WireError, on stream: HTTP2Stream) { misread(.wire(error)) }
+    func misread(_ error: WireError, on stream: HTTP2Stream) {
+        if let name = connection.session.faultyField { return misread(.field(error, name)) }
+        misread(.wire(error))
+    }
 
     private func misread(_ fault: ResponseFault) {
         if endBehindHead() { return }
