@@ -9,6 +9,7 @@ from harness import DEADLINE, FORM, Client
 from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, PUSH_PROMISE, REFUSED_STREAM, HTTP2Client, block, frame,
                           ping, reset)
 from http2_upstream_support import HTTP2ServerTestCase
+from tls_support import certificates, path
 
 ROUTES = """
   - { name: converts, match: "/converted", upstream: app, response: form -> json }
@@ -249,10 +250,14 @@ class WindowTests(HTTP2ServerTestCase):
 class IdleTests(HTTP2ServerTestCase):
     """What has come over a connection without a request when the next one is there, and nobody has looked at yet (docs/rules.md F19)."""
 
-    def answer_behind(self, what):
-        """A POST, and what `what` does with the server's connection in front of it: the request is read first."""
-        server = self.server()
-        self.proxy(server, upstream="idle: 1h")
+    def answer_behind(self, what, secured):
+        """A POST, and what `what` does with the server's connection behind it: both are there when Recast looks, the request first."""
+        context = certificates().server_context() if secured else None
+        if context:
+            context.set_alpn_protocols(["h2"])
+        server = self.server(context=context)
+        tls = f", tls: {{ ca: {path('ca.pem')} }}" if secured else ""
+        self.proxy(f"localhost:{server.port}", upstream="idle: 1h" + tls)
         self.assertEqual(self.send().status, 200)
         with Client(self.recast.port) as client:
             self.wait_for_metric(2, "recast_connections_accepted_total", side="client")
@@ -268,12 +273,16 @@ class IdleTests(HTTP2ServerTestCase):
         return [(received.method, received.connection_number) for received in server.requests]
 
     def test_no_request_goes_where_the_end_has_come(self):
-        for end in (lambda connection: connection.close(),
-                    lambda connection: (connection.send_goaway(connection.last), connection.close())):
-            self.assertEqual(self.answer_behind(end), [("GET", 1), ("POST", 2)])
+        for secured in (False, True):
+            for end in (lambda connection: connection.close(),
+                        lambda connection: (connection.send_goaway(connection.last), connection.close())):
+                with self.subTest(secured=secured):
+                    self.assertEqual(self.answer_behind(end, secured), [("GET", 1), ("POST", 2)])
 
     def test_anything_else_is_looked_at_first(self):
-        self.assertEqual(self.answer_behind(lambda connection: connection.send(ping())), [("GET", 1), ("POST", 1)])
+        for secured in (False, True):
+            with self.subTest(secured=secured):
+                self.assertEqual(self.answer_behind(lambda connection: connection.send(ping()), secured), [("GET", 1), ("POST", 1)])
 
     def test_a_server_that_is_silent_behind_its_settings_gets_no_further_request(self):
         silent = threading.Event()

@@ -106,9 +106,10 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
             && pool.loop.now < life.until
     }
 
-    /// Whether a request may begin now, where there is room: on a connection that has none nothing may have come that nobody has looked at,
-    /// as the end may be among it (docs/rules.md F19). What else it is, a PING or a window, the loop hands over in this tick or the next, and
-    /// who waits for a connection has this one then. As of `UpstreamConnection`, the system isn't asked while it has just been heard of.
+    /// Whether a request may begin now, where there is room: on a connection that has none nothing may have come that nobody has looked
+    /// at, as the end may be among it (docs/rules.md F19). What else it is, a PING or a window, the loop hands over in this tick or the
+    /// next, and who waits for a connection has this one then. As of `UpstreamConnection`, the system isn't asked while it has just been
+    /// heard of.
     var isUsable: Bool {
         guard streams == 0 else { return true }
         return pool.loop.now &- heardAt < UpstreamConnection.freshTime && stream.wasQuiet || stream.isQuiet
@@ -169,9 +170,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     }
 
     /// A request that began at `time` got no answer in its own time: where nothing else has come since either, the server may be gone
-    /// without a word, and requests that come are better off elsewhere. What came in the tick in which it began, as the settings that it had
-    /// waited for, can't have been said behind it. So are they where the request was `sending`, and the server doesn't
-    /// give back the connection's window for content that it has had.
+    /// without a word, and requests that come are better off elsewhere (what came in the tick in which it began, as the settings that it
+    /// had waited for, can't have been said behind it). So are they where the request was `sending`, and the server doesn't give back the
+    /// connection's window for content that it has had.
     func noteTimeout(since time: UInt64, sending: Bool) {
         if heardAt <= time || sending && !session.maySend { drain() }
     }
