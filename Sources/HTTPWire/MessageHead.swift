@@ -55,6 +55,8 @@ public struct MessageHead: ~Copyable, Sendable {
     public internal(set) var wantsUpgrade = false
     /// How the request's body is framed, as `Framing.request` says. Responses need the request's method too: ask `Framing`.
     public internal(set) var framing = BodyFraming.none
+    /// Whether the head says a length of 0 and the message's end, which shows whether that is true, is still to come: HTTP/2 has it so.
+    public var promisesNoContent: Bool { framing == .chunked && contains(.contentLength) }
 
     /// What the sender can take.
     @inlinable public var capabilities: MessageCapabilities { version.capabilities }

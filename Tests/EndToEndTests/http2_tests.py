@@ -24,6 +24,7 @@ ROUTES = """
     upstream: app
     trailers: [X-Sum, ETag, Content-Digest, Digest]
     response: { status_from: { path: code, map: { 0: 200, 1: 401 } }, problem: true }
+  - { name: measured, match: /measured, upstream: app, require_length: true }
   - { name: waiting, match: /waiting, upstream: app, expect_continue: forward }
   - { name: impatient, match: /impatient, upstream: app, expect_continue: forward, timeouts: { first_byte: 1s } }
   - { name: plain, match: "/plain*", upstream: app }
@@ -248,6 +249,29 @@ class ExchangeTests(HTTP2TestCase):
                 received = self.upstream.one()
                 self.assertEqual(received.fields.all("content-length"), ["0"])
                 self.assertNotIn("transfer-encoding", received.fields)
+
+    def test_a_length_of_0_goes_on_when_the_end_has_shown_it(self):
+        told = [("content-length", "0")]
+        for target, further in (("/plain", []), ("/measured", []), ("/form-json", []), ("/plain", [("content-type", FORM)])):
+            with self.subTest(target, further=further):
+                self.upstream.reset()
+                with self.http2() as client:
+                    stream = client.request("POST", target, [*told, *further], end=False)
+                    self.assertEqual(client.exchange(path="/plain/meanwhile").status, 200)
+                    self.assertEqual([received.target for received in self.upstream.requests], ["/plain/meanwhile"])
+                    client.content(stream, b"")
+                    self.assertEqual(client.response(stream).status, 200)
+                received = self.upstream.wait_for(2)[1]
+                self.assertEqual((received.target, received.body), (target, b""))
+                self.assertEqual(received.fields.all("content-length"), ["0"])
+                self.assertNotIn("transfer-encoding", received.fields)
+
+    def test_a_length_of_0_leaves_room_for_trailers_where_they_pass(self):
+        with self.http2() as client:
+            stream = client.request("POST", "/trailing", [("content-length", "0")], end=False)
+            client.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, block([("x-sum", "5")])))
+            self.assertEqual(client.response(stream).status, 200)
+        self.assertNotIn("content-length", self.upstream.one().fields)
 
     def test_an_empty_frame_ends_content(self):
         self.upstream.script = repeat

@@ -280,11 +280,16 @@ struct HeadBuilderTests {
             try builder.finish(&head, hasContent: hasContent)
             let isSecure = head.isSecureTarget
             #expect(isSecure)
+            let promisesNone = head.promisesNoContent
+            #expect(promisesNone == (hasContent == true && length == "0"))
             return head.framing
         }
         #expect(try framing(nil, nil) == .none)
         #expect(try framing(true, nil) == .chunked)
         #expect(try framing(true, "5") == .length(5))
+        // The end is still to show whether that is true.
+        #expect(try framing(true, "0") == .chunked)
+        #expect(try framing(nil, "0") == .length(0))
         // Where content would be expected it is said that there is none.
         #expect(try framing(false, nil) == .length(0))
         #expect(try framing(false, nil, method: "PATCH") == .length(0))

@@ -47,6 +47,10 @@ extension Exchange {
 
     /// Sees that the route takes the request, and begins with it.
     private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
+        // It is a request without content as any other, but that it goes on when its end has come. With trailers no length could be said.
+        let awaitsEnd =
+            request.promisesNoContent && forwarder == nil && !isCall && !route.forwarding.passesTrailers
+        let framing = awaitsEnd ? .length(0) : framing
         downstream?.setRates(isCall ? times.rates.ofCalls : times.rates)
         if route.limitsRate { try limitRate(route, snapshot) }
         if route.authorization != nil || route.verification != nil, request.removesFields {
@@ -96,11 +100,11 @@ extension Exchange {
         var plan = ExchangeMachine.Plan()
         // What passes beside what brought the request is there, and never comes.
         let isHidden = forwarder != nil && downstream?.hidesContent == true
-        plan.hasContent = hasContent && !isHidden
+        plan.hasContent = (hasContent || awaitsEnd) && !isHidden
         plan.isConverted = requestTranscoder.isBegun
         plan.isVerified = verification != nil
         plan.isSpooled =
-            route.signing != nil
+            route.signing != nil || awaitsEnd
             || self.framing(of: route, snapshot).mode == .length && !isCall
                 && (requestTranscoder.isBegun || framing == .chunked && !isHidden)
         plan.expectsContinue = request.expectsContinue

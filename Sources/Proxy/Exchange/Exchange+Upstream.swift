@@ -426,8 +426,10 @@ extension Exchange {
 
     /// Counts and logs how the content is framed.
     private func noteFraming(_ framing: BodyFraming) {
-        // What was let go of the spool is framed as if it had never been there.
-        guard spool == nil || requestTranscoder.isBegun && !machine.plan.isSpooled else {
+        // What was let go of the spool is framed as if it had never been there, and so is content of which only the end was waited for.
+        guard
+            spool == nil || request.promisesNoContent || requestTranscoder.isBegun && !machine.plan.isSpooled
+        else {
             record.framing = "spooled"
             worker.counters.framing.spooled &+= 1
             return
