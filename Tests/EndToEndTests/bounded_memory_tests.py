@@ -382,8 +382,8 @@ class HeldHeadsTests(unittest.TestCase):
 
     def ask(self, client, size, times):
         """Heads of so many bytes, so many times over."""
-        first = block(pseudo()) + literal("x-a", "b" * size, first=0x40)
-        return [client.open(None, block_=block(pseudo()) + b"\xbe" * times if number else first + b"\xbe" * (times - 1))
+        first, further = literal("x-a", "b" * size, first=0x40) + b"\xbe" * (times - 1), b"\xbe" * times
+        return [client.open(None, block_=block([*pseudo(), ("x-request-id", f"of-{number:03}")]) + (further if number else first))
                 for number in range(self.STREAMS)]
 
     def test_heads_that_wait_for_answers_are_counted(self):
@@ -393,6 +393,10 @@ class HeldHeadsTests(unittest.TestCase):
             one.until(lambda: one.streams[streams[-1]].status)
             waiting = [stream for stream in streams if one.streams[stream].status is None]
             self.assertEqual({one.streams[stream].status for stream in streams}, {None, 503})
+            # They are told by the name that the client gave them.
+            name = f"of-{self.STREAMS - 1:03}"
+            self.assertEqual(one.response(streams[-1]).json["request_id"], name)
+            self.assertEqual(self.recast.log_entry(name)["code"], "memory_exhausted")
             # Three times 56 KB each, in 90 % of the budget.
             self.assertIn(len(waiting), range(35, 50))
             self.assertGreater(self.held(), self.BUDGET * 0.85)
@@ -416,7 +420,7 @@ class HeldHeadsTests(unittest.TestCase):
 
     def test_small_heads_are_not_counted(self):
         # As HTTP/1.1 would have it: 1 KiB is counted, and nothing that is smaller.
-        rest = len("GET /plain HTTP/1.1\r\nhost: client.example\r\nx-a: \r\n\r\n")
+        rest = len("GET /plain HTTP/1.1\r\nhost: client.example\r\nx-request-id: of-000\r\nx-a: \r\n\r\n")
         for size, is_counted in ((1023 - rest, False), (1024 - rest, True), (1025 - rest, True)):
             with self.subTest(size), HTTP2Client(self.recast.port) as client:
                 streams = self.ask(client, size, 1)

@@ -713,7 +713,7 @@ extension MessageHead {
 
     /// Replaces `text` by the value of a field. Returns false, and changes nothing, when there is none, or when it is
     /// empty or longer than `limit`.
-    fileprivate func copyValue(of field: KnownField, limit: Int, to text: inout [UInt8]) -> Bool {
+    func copyValue(of field: KnownField, limit: Int, to text: inout [UInt8]) -> Bool {
         guard let index = first(field) else { return false }
         let value = value(index)
         guard !value.isEmpty, value.count <= limit else { return false }

@@ -514,9 +514,10 @@ final class Exchange {
         record.headBack = record.bytesBack
     }
 
-    /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
-    func refuseHead(_ refusal: Refusal, on downstream: any Downstream) {
-        beginWithoutHead(on: downstream)
+    /// A head that can't be read, or that didn't come in time: answered, and the connection ends. One that `isWhole` is refused for want of
+    /// room alone, and has the name that its client gave it.
+    func refuseHead(_ refusal: Refusal, isWhole: Bool = false, on downstream: any Downstream) {
+        beginWithoutHead(on: downstream, isWhole: isWhole)
         isCall = request.capabilities.contains(.framedEnds) && request.carriesGRPC
         refuse(refusal)
     }
@@ -535,11 +536,13 @@ final class Exchange {
         processed()
     }
 
-    private func beginWithoutHead(on downstream: any Downstream) {
+    private func beginWithoutHead(on downstream: any Downstream, isWhole: Bool = false) {
         self.downstream = downstream
         request.settleTarget()
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
-        worker.nextRequestID(into: &requestID)
+        if !isWhole || !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) {
+            worker.nextRequestID(into: &requestID)
+        }
         if worker.keepsExchanges { beginTap(of: downstream) }
     }
 

@@ -103,11 +103,11 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
         headBytes = bytes
     }
 
-    /// Answers a request whose head can't be taken.
-    func refuse(_ head: inout MessageHead, _ refusal: Refusal) {
+    /// Answers a request whose head can't be taken, though nothing may be wrong with it.
+    func refuse(_ head: inout MessageHead, _ refusal: Refusal, isWhole: Bool = false) {
         let exchange = takeExchange()
         swap(&exchange.request, &head)
-        exchange.refuseHead(refusal, on: self)
+        exchange.refuseHead(refusal, isWhole: isWhole, on: self)
     }
 
     /// The head was malformed, so that the stream is reset: the log has it.
