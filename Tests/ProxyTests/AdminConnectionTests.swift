@@ -69,6 +69,52 @@ import Testing
     }
 
     @Test(
+        "one more than there may be takes the place of who asks for nothing, or not for all yet, and of nobody who is being answered"
+    )
+    func places() throws {
+        try withRig { rig in
+            var asked = 0
+            let door = try AdminDoor(
+                loop: rig.loop, address: .tcp(host: "127.0.0.1", port: 0), mode: nil, lifecycle: LifecycleSettings(),
+                surface: .status
+            ) { _, _, _ in asked += 1 }
+            func connect(sending text: String) throws -> RigPeer {
+                var outcome: Result<Int32, ConnectError>?
+                Connect.start(loop: rig.loop, address: door.address, timeout: 60_000_000_000) { outcome = $0 }
+                try rig.until("it is connected") { outcome != nil }
+                let peer = RigPeer(loop: rig.loop, descriptor: try #require(outcome).get())
+                peer.send(text)
+                return peer
+            }
+            let whole = "GET /live HTTP/1.1\r\nHost: a\r\n\r\n"
+            let idle = try connect(sending: "")
+            // They come and are read in their order.
+            var coming: [RigPeer] = []
+            for _ in 0..<2 {
+                coming.append(try connect(sending: "GET /li"))
+                try rig.pass(20)
+            }
+            var answered: [RigPeer] = []
+            for number in 1...61 {
+                answered.append(try connect(sending: whole))
+                try rig.until("it is asked") { asked == number }
+            }
+            for (number, given) in ([idle] + coming).enumerated() {
+                #expect(!given.isOver)
+                answered.append(try connect(sending: whole))
+                try rig.until("it has a place") { given.isOver && asked == 62 + number }
+                #expect(door.refused == UInt64(number))
+            }
+            let further = try connect(sending: whole)
+            try rig.until("it has none") { further.isOver }
+            #expect(asked == 64 && door.refused == 3)
+            #expect(!answered.contains { $0.isOver })
+            door.close()
+            for peer in answered + coming + [idle, further] { peer.close() }
+        }
+    }
+
+    @Test(
         "a request that comes byte by byte has the time of a whole one",
         arguments: ["GET / HTTP/1.1\r\nX: ", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n"])
     func slowRequest(start: String) throws {

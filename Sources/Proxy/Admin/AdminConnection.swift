@@ -24,6 +24,8 @@ final class AdminConnection: StreamHandler {
     var answersOnce = false
     /// When it was accepted, or its last answer was given.
     private var quietSince: UInt64
+    /// When the first bytes came of the request that comes.
+    private var begunAt: UInt64 = 0
 
     /// Bytes of a request's body at most, 1 MiB.
     static let bodyLimit = 1024 * 1024
@@ -70,7 +72,10 @@ final class AdminConnection: StreamHandler {
                 let rest = bytes.extracting(at..<bytes.count)
                 guard decoder != nil else {
                     guard !rest.isEmpty else { break }
-                    if !isBegun { timer.set(after: requestTime) }
+                    if !isBegun {
+                        timer.set(after: requestTime)
+                        begunAt = stream.loop.now
+                    }
                     isBegun = true
                     guard let used = try parser.parse(rest, into: &head) else { break }
                     at += used
@@ -110,6 +115,12 @@ final class AdminConnection: StreamHandler {
         let isBusy = isBegun || isAnswering || isClosing || events != nil || stream.queued > 0
         return isBusy ? nil : quietSince
     }
+
+    /// Whether it is closed.
+    var isOver: Bool { stream.isClosed }
+
+    /// Since when a request has been coming that isn't whole yet, by the loop's clock; nil while there is none.
+    var comingSince: UInt64? { isBegun && !isClosing && stream.queued == 0 ? begunAt : nil }
 
     /// Gives the place of an idle connection to others, unless a request has just come on it, which closing would reset. Returns whether
     /// it did.

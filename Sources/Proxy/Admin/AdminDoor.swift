@@ -63,27 +63,35 @@ final class AdminDoor {
         } onEnd: { [unowned self] ended in
             connections[ObjectIdentifier(ended)] = nil
         }
-        if connections.count >= Self.connectionLimit { closeLongestIdle() }
-        guard connections.count < Self.connectionLimit else { return refuse(connection) }
+        if connections.count >= Self.connectionLimit, !closeLongestIdle() {
+            // All others are being served, or their requests come: for a while, as those of somebody who wants to keep probes out.
+            (longestComing ?? connection).close()
+            noteRefusal()
+        }
+        guard !connection.isOver else { return }
         connection.answersOnce = isLeaving
         connections[ObjectIdentifier(connection)] = connection
     }
 
-    /// Who keeps a connection and asks nothing keeps no probe out.
-    private func closeLongestIdle() {
+    /// Who keeps a connection and asks nothing keeps no probe out. Returns whether there is room now.
+    private func closeLongestIdle() -> Bool {
         let idle = connections.values.compactMap { connection in
             connection.idleSince.map { (since: $0, connection: connection) }
         }
-        for (_, connection) in idle.sorted(by: { $0.since < $1.since }) where connection.closeIfQuiet() { return }
+        return idle.sorted { $0.since < $1.since }.contains { $0.connection.closeIfQuiet() }
     }
 
-    /// All others are being served: one more is let go at once.
-    private func refuse(_ connection: AdminConnection) {
-        connection.close()
+    /// The one whose request began to come first of those that aren't whole.
+    private var longestComing: AdminConnection? {
+        let coming = connections.values.filter { $0.comingSince != nil }
+        return coming.min { $0.comingSince ?? 0 < $1.comingSince ?? 0 }
+    }
+
+    /// One was let go at once, or before its request was whole.
+    private func noteRefusal() {
         refused += 1
         guard let others = refusalLines.next(loop.now) else { return }
         OperationalLog.logger.warning(
-            "the \(surface.rawValue) port has \(Self.connectionLimit) connections with requests: closed one more\(others)"
-        )
+            "the \(surface.rawValue) port has \(Self.connectionLimit) connections with requests: closed one\(others)")
     }
 }
