@@ -10,7 +10,7 @@ package import Octets
 /// |---|---|---|
 /// | NONE | with what goes on as the head | it doesn't come |
 /// | STREAMED | with what goes on as the head, before content comes | each message with what has come out; the last with the rest |
-/// | BUFFERED | at once, with nothing | its one message with all that goes on, head and content |
+/// | BUFFERED | before content comes, with what is known of it | its one message with all that goes on, head and content |
 /// | FULL_DUPLEX_STREAMED | when what goes on as the head is known | by as many messages as there is content for |
 ///
 /// A head without content is answered when all is known that goes on, in each mode: content that comes out then goes with it.
@@ -85,22 +85,18 @@ package struct ProcessingFlow: Sendable {
     /// A head has come.
     ///
     /// - Parameter length: of the content, where a length was said.
-    package mutating func headCame(
-        endsStream: Bool, length: Int?, to output: inout OutputBuffer
-    ) throws(CallError) {
+    package mutating func headCame(endsStream: Bool, length: Int?) throws(CallError) {
         guard incoming == .head else { throw Self.order("a head", behind: "a head") }
         isHeadAlone = endsStream || mode == .none
         incoming = isHeadAlone ? .ended : .content
         announced = length
         owed = .head
-        guard mode == .buffered, !isHeadAlone else { return }
-        ProcessingResponse.write(.head, direction, HeaderMutation(), to: &output)
-        owed = .nothing
     }
 
     /// Content is about to come. Returns whether it is wanted.
     package mutating func contentComes() throws(CallError) -> Bool {
         guard incoming != .head else { throw Self.order("content", behind: "no head") }
+        guard !isHeadAlone else { throw Self.order("content", behind: "a head with none, or in NONE") }
         hasContentCome = true
         return incoming == .content
     }
@@ -172,11 +168,24 @@ package struct ProcessingFlow: Sendable {
         return mutation
     }
 
-    /// Says what becomes of the head.
+    /// Says what becomes of the head. In BUFFERED that goes with what becomes of the content, unless this passes.
     package mutating func sendHead(_ mutation: consuming HeaderMutation, to output: inout OutputBuffer) {
         head = mutation
-        guard owed == .head, !isHeadAlone else { return }
+        guard owed == .head, !isHeadAlone, mode != .buffered || passesContent else { return }
         writeHead(to: &output)
+    }
+
+    /// Whether the data plane waits for an answer to the head, without which it sends no content.
+    package var owesHead: Bool { owed == .head && mode == .buffered && !isHeadAlone }
+
+    /// Answers the head in BUFFERED where that wasn't said yet.
+    ///
+    /// - Parameter early: what will be said of the head with the content, too. Where no content comes but trailers, of which we
+    ///   aren't told (`request_trailer_mode: SKIP`), it is the last word.
+    package mutating func answerHead(_ early: HeaderMutation = HeaderMutation(), to output: inout OutputBuffer) {
+        guard owesHead else { return }
+        ProcessingResponse.write(.head, direction, early, to: &output)
+        owed = .nothing
     }
 
     private mutating func writeHead(to output: inout OutputBuffer) {

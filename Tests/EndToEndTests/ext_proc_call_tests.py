@@ -201,6 +201,9 @@ class BrokenCallTests(CallTestCase):
             [{"request_headers": {"headers": head}}, {"response_body": {"body": b"x"}}],
             [{"request_headers": {"headers": head}}, {"request_body": {"body": b"a=1"}}, {"request_trailers": {}}, {"request_trailers": {}}],
         ]
+            # What nobody waits for would be left out.
+            [{"request_headers": {"headers": head, "end_of_stream": True}}, {"request_body": {"body": b"a=1"}}],
+            [{"response_headers": {"headers": answer, "end_of_stream": True}}, {"response_body": {"body": b"x"}}],
         for events in orders:
             with self.subTest([list(event)[0] for event in events]):
                 call = self.call()

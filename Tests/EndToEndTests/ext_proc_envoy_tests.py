@@ -10,6 +10,7 @@ import unittest
 from admin import Admin
 from envoy import Envoy, validate
 from harness import DEADLINE, FORM, JSON, ROOT, Recast, Upstream, free_port, make_multipart, standard_base64
+from http2_client import END_HEADERS, END_STREAM, HEADERS, HTTP2Client, block, frame, pseudo
 from raw_client import Client
 
 CONFIG = os.path.join(ROOT, "config", "envoy")
@@ -24,6 +25,12 @@ MORE_ROUTES = """
   - { name: to-form, match: "/to-form*", request: auto -> form }
   - { name: answer, match: "/answer*", response: "json -> form" }
   - { name: plain, match: "/plain*", limits: { body: 1GiB } }
+  - { name: token, match: /token, verify: { preset: gitlab, secret: a-secret-of-bytes } }
+  - { name: signed, match: /signed, verify: { preset: github, secret: a-secret-of-bytes } }
+  - name: edited
+    match: "/edited/{id}"
+    rewrite: "/inner/${path.id}"
+    headers: { request: { set: { X-Id: "${path.id}" }, remove: ["X-Internal-*"] } }
 """
 
 
@@ -240,6 +247,23 @@ class BufferedTests(ModeTests, EnvoyTestCase):
     def test_the_length_is_right(self):
         self.send("POST", "/to-json", b"a=1", FORM)
         self.assertEqual(self.upstream.one().fields.all("content-length"), [str(len(b'{"a":"1"}'))])
+
+    def test_trailers_alone_take_no_request_past_us(self):
+        """Envoy tells nothing of trailers here, so nothing of the end of an empty body that has some."""
+        for target, fields, status in (("/token", [], 401), ("/token", [("x-gitlab-token", "x")], 401), ("/nowhere", [], 404),
+                                       ("/signed", [("x-hub-signature-256", "sha256=" + "0" * 64)], 500),
+                                       ("/edited/17", [("x-internal-a", "1")], 200)):
+            with self.subTest(target, fields=fields), HTTP2Client(self.port) as client:
+                self.upstream.reset()
+                stream = client.open([*pseudo("POST", target), ("recast-verified", "github"), *fields], end=False)
+                client.send(frame(HEADERS, END_STREAM | END_HEADERS, stream, block([("x-sum", "1")])))
+                self.assertEqual(client.response(stream).status, status)
+                if status != 200:
+                    self.assertEqual(self.upstream.requests, [])
+                    continue
+                received = self.upstream.one()
+                self.assertEqual((received.target, received.body), ("/inner/17", b""))
+                self.assertEqual([received.fields.all(name) for name in ("x-id", "x-internal-a", "recast-verified")], [["17"], [], []])
 
     def test_beyond_envoys_limit_its_own_413(self):
         body, media_type = make_multipart([("file", "f.bin", bytes(300_000))])

@@ -56,6 +56,13 @@ ROUTES = "".join(f'  - {{ name: "c{number}", match: /c{number}, upstream: app, r
     headers:
       request: {{ set: {{ X-Id: "${{path.id}}", X-Kind: a }}, add: {{ X-Seen: by recast }}, remove: [Cookie, "X-Internal-*"] }}
       response: {{ set: {{ X-Frame-Options: DENY }}, remove: [Server] }}
+  - name: edited
+    match: /edited/{{id}}
+    upstream: app
+    rewrite: "/inner/${{path.id}}"
+    headers:
+      request: {{ set: {{ X-Id: "${{path.id}}", X-Kind: a }}, add: {{ X-Seen: by recast }}, remove: [Cookie, "X-Internal-*"] }}
+  - {{ name: credentials, match: /credentials, upstream: app, authorize: [{{ bearer: a-token-of-bytes }}] }}
   - {{ name: signed, match: /signed, upstream: app, request: form -> json, verify: {{ preset: github, secret: "{SECRET}" }} }}
   - {{ name: once, match: /once, upstream: app, request: form -> json,
       verify: {{ preset: github, secret: "{SECRET}", replay: 10m }} }}
@@ -257,6 +264,38 @@ class HeaderTests(ExtProcTestCase):
             self.assertEqual(sorted(value for line in got.all("x-seen") for value in line.split(", ")), ["before", "by recast"])
             for gone in ("cookie", "x-internal-a"):
                 self.assertEqual(got.all(gone), [], gone)
+
+    def test_in_buffered_the_head_is_answered_with_what_is_known(self):
+        """A data plane that tells of no trailers sends nothing behind the head of a body without bytes: its answer is the last word."""
+        fields = [("x-internal-a", "1"), ("x-kind", "client"), ("recast-verified", "github"), ("x-seen", "before"), ("cookie", "a=b")]
+        for target, media_type in (("/rules/17", FORM), ("/edited/17", "text/plain")):
+            for length in (None, 0):
+                with self.subTest(target, length=length):
+                    call = self.processing(BUFFERED)
+                    sent = pseudo("POST", target, media_type, fields, length)
+                    call.headers("request", sent)
+                    got = call.take_headers("request", sent).fields
+                    self.assertEqual((got.all("x-id"), got.all("x-kind")), (["17"], ["a"]))
+                    for gone in ("x-internal-a", "cookie", "recast-verified"):
+                        self.assertEqual(got.all(gone), [], gone)
+                    self.assertEqual(got.get("content-type"), media_type)  # nothing is converted yet
+                    self.assertEqual(call.finish()[0], 0)
+            # What comes with the content says the same, and nothing twice.
+            message = self.ask("POST", target, b"a=1", media_type, fields, mode=BUFFERED, has_length=False)
+            self.assertEqual((message.fields.all("x-id"), message.fields.all("x-kind")), (["17"], ["a"]))
+            self.assertEqual(sorted(value for line in message.fields.all("x-seen") for value in line.split(", ")), ["before", "by recast"])
+            self.assertEqual(message.body, b'{"a":"1"}' if media_type == FORM else b"a=1")
+        self.assertEqual(message.fields.all(":path"), ["/inner/17"])
+
+    def test_a_refusal_is_the_only_answer_to_a_head(self):
+        """Behind any other a data plane might forward the request before the refusal comes."""
+        for mode in (FULL_DUPLEX, BUFFERED, STREAMED, NONE):
+            for target, media_type, status in (("/nowhere", None, 404), (path_of("form -> json"), XML, 415), ("/credentials", None, 401)):
+                with self.subTest(target, mode=mode), self.assertRaises(Refused) as raised:
+                    call = self.processing(mode)
+                    call.headers("request", pseudo("POST", target, media_type))
+                    call.answer()
+                self.assertEqual(raised.exception.response.status, status)
 
     def test_fields_of_the_body_follow_it(self):
         """What a conversion makes untrue is taken off: length, digests, coding."""
@@ -570,6 +609,28 @@ class VerifyTests(ExtProcTestCase):
             message = self.ask("POST", "/token", b"a=1", FORM, [("x-gitlab-token", SECRET)], mode=mode)
             self.assertEqual(message.fields.all("recast-verified"), ["gitlab"])
             self.assertEqual(self.refusal("POST", "/token", b"a=1", FORM, [("x-gitlab-token", "x")], mode=mode).status, 401)
+
+    def test_in_buffered_content_that_may_never_be_told_of_is_never_verified(self):
+        """Of an empty body with trailers a data plane may tell nothing, and forward it with the answer to the head."""
+        for path in ("/signed", "/once", "/forbidden", "/reported"):
+            for fields in ([], [("content-length", "0")]):
+                call = self.processing(BUFFERED)
+                with self.subTest(path, fields=fields), self.assertRaises(Refused) as raised:
+                    call.headers("request", pseudo("POST", path, FORM, [github(b"other"), *fields]))
+                    call.answer()
+                response = raised.exception.response
+                self.assertEqual((response.status, response.json["code"]), (500, "ext_proc_mode"))
+        # What says nothing of the content is judged by the head alone.
+        for token, verified in ((SECRET, True), ("x", False)):
+            call = self.processing(BUFFERED)
+            sent = pseudo("POST", "/token", FORM, [("x-gitlab-token", token), ("recast-verified", "me")])
+            call.headers("request", sent)
+            if verified:
+                self.assertEqual(call.take_headers("request", sent).fields.all("recast-verified"), ["gitlab"])
+            else:
+                with self.assertRaises(Refused) as raised:
+                    call.answer()
+                self.assertEqual(raised.exception.response.status, 401)
 
     def test_the_mark_is_never_the_clients(self):
         message = self.ask("POST", "/plain", b"a=1", FORM, [("recast-verified", "github")])

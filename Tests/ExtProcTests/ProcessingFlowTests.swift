@@ -18,8 +18,10 @@ import Testing
             flow.mode = mode
         }
 
+        /// A head, of which nothing is known yet unless what comes behind it passes.
         mutating func head(_ length: Int? = nil, endsStream: Bool = false) throws(CallError) {
-            try flow.headCame(endsStream: endsStream, length: length, to: &output)
+            try flow.headCame(endsStream: endsStream, length: length)
+            if !flow.passesContent { flow.answerHead(to: &output) }
         }
 
         /// A message with content, which goes on as it is, or as `becomes`.
@@ -194,9 +196,60 @@ import Testing
         bench.send()
         let isLast = try bench.content("abcdef", endsStream: true)
         #expect(isLast)
+        #expect(try bench.take() == ["1{1{\(Self.set)}}", "3{1{}}"])
+    }
+
+    @Test("BUFFERED: the answer to the head has what is known of it, since content may never come")
+    func bufferedHead() throws {
+        // What converts says all of it again with the content.
+        var bench = Bench(.buffered)
+        try bench.flow.headCame(endsStream: false, length: nil)
+        #expect(bench.flow.owesHead)
+        var early = HeaderMutation()
+        early.remove(Array("x-b".utf8).span)
+        bench.flow.answerHead(early, to: &bench.output)
+        bench.flow.answerHead(early, to: &bench.output)
+        #expect(try bench.take() == [#"1{1{2{2="x-b"}}}"#])
+        bench.send()
+        #expect(try bench.content("a=1", becomes: "{}", endsStream: true))
         #expect(
-            try bench.take()
-                == (mode == .streamed ? ["1{1{\(Self.set)}}", "3{1{}}"] : ["1{1{}}", "3{1{\(Self.set)}}"]))
+            try bench.take() == [
+                #"3{1{2{1{1{1="x-a" 3="1"} 3=2} 1{1{1="content-length" 3="2"} 3=2}} 3{1="{}"}}}"#
+            ])
+        // Trailers alone behind a head that is answered take nothing away from what passes.
+        for direction in Direction.allCases {
+            var bench = Bench(.buffered, direction)
+            bench.flow.passesContent = true
+            try bench.head()
+            #expect(bench.flow.owesHead)
+            bench.send()
+            #expect(!bench.flow.owesHead)
+            bench.flow.answerHead(early, to: &bench.output)
+            #expect(try bench.flow.trailersCame(to: &bench.output))
+            try bench.flow.end(to: &bench.output)
+            let field = 1 + direction.rawValue
+            #expect(try bench.take() == ["\(field){1{\(Self.set)}}", "\(field + 4){}"])
+        }
+        // No other mode has an answer before it is known.
+        for mode in BodyMode.allCases where mode != .buffered {
+            var bench = Bench(mode)
+            try bench.head()
+            #expect(!bench.flow.owesHead)
+            #expect(try bench.take() == [])
+        }
+    }
+
+    @Test("content where there can be none is no end that came twice, and is never left out", arguments: [false, true])
+    func contentOfNone(_ endsStream: Bool) throws {
+        for mode in BodyMode.allCases where endsStream || mode == .none {
+            var bench = Bench(mode)
+            try bench.head(endsStream: endsStream)
+            bench.send()
+            let error = #expect(throws: CallError.self) { try bench.content("a") }
+            #expect(error?.status == .invalidArgument)
+            // A message without content takes nothing with it.
+            #expect(try !bench.flow.contentMessageEnded(endsStream: true, to: &bench.output))
+        }
     }
 
     @Test("a head without content waits for all that goes on, in each mode", arguments: BodyMode.allCases)

@@ -78,10 +78,11 @@ extension FuzzTarget {
                 case .head(let direction, let ends, _):
                     let index = direction.rawValue
                     flows[index].mode = mode
-                    try flows[index].headCame(endsStream: ends, length: nil, to: &output)
+                    try flows[index].headCame(endsStream: ends, length: nil)
                     var mutation = HeaderMutation()
                     mutation.set([0x61].span, [0x62].span)
                     flows[index].sendHead(mutation, to: &output)
+                    flows[index].answerHead(to: &output)
                     if !flows[index].takesContent { try flows[index].end(to: &output) }
                 case .content(let direction, let content, let ends):
                     let index = direction.rawValue

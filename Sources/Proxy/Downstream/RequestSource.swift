@@ -38,6 +38,8 @@ protocol RequestSource: AnyObject {
     /// Whether the request has content that doesn't come here: it passes beside what brought the head, unseen. The head's framing
     /// says that it is there, and how long where that is known.
     var hidesContent: Bool { get }
+    /// Whether that may be so, as nothing says that content comes, nor that none does.
+    var mayHideContent: Bool { get }
     /// Bytes of the content that are still to come, where that is known: 0 when all was taken.
     var contentLeft: Int? { get }
     /// Appends the trailer fields that came behind the content, those of `names` or, without, all that may pass, as lines.
@@ -86,5 +88,6 @@ extension RequestSource {
     var routeName: [UInt8]? { nil }
     var original: String? { nil }
     var hidesContent: Bool { false }
+    var mayHideContent: Bool { hidesContent }
     func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {}
 }

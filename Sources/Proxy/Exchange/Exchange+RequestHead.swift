@@ -187,11 +187,11 @@ extension Exchange {
 
     /// Writes what the conversions of the request and of its response say in the head.
     @inline(__always)
-    private func writeConversion(of route: Route, into output: inout OutputBuffer) {
+    private func writeConversion(of route: Route, isEarly: Bool = false, into output: inout OutputBuffer) {
         if route.convertsResponses {
             AcceptEncodingField.write(route.askedCodings, takenBy: request, into: &output)
         }
-        if let conversion = requestTranscoder.conversion, !requestTranscoder.writesQuery {
+        if !isEarly, let conversion = requestTranscoder.conversion, !requestTranscoder.writesQuery {
             // Known by now: the head is written when there is output, or the conversion has ended.
             record.output = conversion.outputEncoding
             let contentType = conversion.contentType
@@ -202,14 +202,17 @@ extension Exchange {
     /// Tells what becomes of the request's head where what brought the request forwards it: the changes of its fields, and its target
     /// as `:path` and its host as `:authority` where those are other ones. What is of the client and of the hop stays the forwarder's.
     ///
-    /// - Parameter bringsResponse: whether the response's content comes here, where it may get a coding.
+    /// - Parameters:
+    ///   - bringsResponse: whether the response's content comes here, where it may get a coding.
+    ///   - isEarly: whether nothing is known of the request's content yet: what is told then is told again later, but for what is added.
     func forEachRequestChange(
-        bringsResponse: Bool,
+        bringsResponse: Bool, isEarly: Bool = false,
         _ change: (PassedFields.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
     ) throws(Refusal) {
         guard let route else { return }
         var lines = OutputBuffer()
-        if route.rewrite != nil || requestTranscoder.readsQuery || requestTranscoder.writesQuery {
+        let movesQuery = requestTranscoder.readsQuery || requestTranscoder.writesQuery
+        if movesQuery ? !isEarly : route.rewrite != nil {
             do throws(ConversionError) {
                 try appendTarget(of: route, to: &lines)
             } catch {
@@ -222,14 +225,14 @@ extension Exchange {
             let host = Array(host.utf8)
             if !host.span.isEqual(to: request.authority) { change(.set, Self.authorityName.span, host.span) }
         }
-        writeConversion(of: route, into: &lines)
+        writeConversion(of: route, isEarly: isEarly, into: &lines)
         let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &lines)
         if let rules = route.headers?.request { applyRequestRules(rules, to: &lines, at: .start) }
         if let rule = sender { appendVerification(rule, to: &lines) }
         if let signature { appendSignature(signature, to: &lines, at: .start) }
         let passed = PassedFields(
-            processedRequest: request, by: route.forwarding, isConverted: requestTranscoder.isBegun,
+            processedRequest: request, by: route.forwarding, isConverted: !isEarly && requestTranscoder.isBegun,
             convertsResponses: route.convertsResponses,
             without: bringsResponse && beginsAnew(route) ? [.range, .ifRange] : [])
         passed.forEachChange(

@@ -88,7 +88,7 @@ extension Exchange {
             // is refused before anything is waited for.
             let isJudgedAlone =
                 framing.isEmpty
-                || downstream?.hidesContent == true && !verifier.readsContent && rule.challenge?.isQuery != false
+                || downstream?.mayHideContent == true && !verifier.readsContent && rule.challenge?.isQuery != false
             guard isJudgedAlone else {
                 verification = PendingVerification(
                     rule, verifier, Spool(spoolSettings(limit: rule.limit, route, snapshot), store: worker.spools))

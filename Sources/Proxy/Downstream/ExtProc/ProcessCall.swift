@@ -277,10 +277,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             try readRequest(into: &exchange.request, hasContent: !endsStream)
             requestLength = Framing.announcedLength(exchange.request)
         } catch {
-            try request.headCame(endsStream: true, length: nil, to: &output)
+            try request.headCame(endsStream: true, length: nil)
             return exchange.refuseHead(.wire(error), on: self)
         }
-        try request.headCame(endsStream: endsStream, length: requestLength, to: &output)
+        try request.headCame(endsStream: endsStream, length: requestLength)
         exchange.begin(on: self, forwarder: side)
     }
 
@@ -306,6 +306,33 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         guard let exchange, exchange.readsContent else { return content.count }
         return bring(content, isLast: false, to: exchange)
     }
+        if request.owesHead { answerHead() }
+    }
+
+    /// Answers a head that waits for its content (BUFFERED). A refusal has been the answer already, so that nothing goes on without one.
+    ///
+    /// A data plane sends no content where none comes, and need not tell of trailers that do. Then the request goes on with this answer:
+    /// so it has what a route does to the head whatever the content is, unless a length says that there is some.
+    private func answerHead() {
+        guard !isAnswered, !isOver else { return }
+        var early = HeaderMutation()
+        if !announcesContent, let exchange {
+            var names = takeNames()
+            defer { self.names = names }
+            do throws(Refusal) {
+                try exchange.forEachRequestChange(bringsResponse: response.mode != .none, isEarly: true) {
+                    change, name, value in
+                    names.set(name)
+                    if names.bytes.span.isEqual(to: "content-length") { return }
+                    // It would be there twice in the end. Nothing that is added keeps anything away.
+                    if case .append = change { return }
+                    early.make(change, names.bytes.span, value)
+                }
+            } catch {
+                // What can't be said now is refused with the content.
+            }
+        }
+        request.answerHead(early, to: &output)
 
     // MARK: The response
 
@@ -315,7 +342,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         if isForeign { takeModes() }
         // What has come out of the request stands in front of what the response becomes, also where both came in one read.
         request.flush(to: &output)
-        try response.headCame(endsStream: endsStream, length: nil, to: &output)
+        try response.headCame(endsStream: endsStream, length: nil)
         var status = 0
         reader.forEachField { name, value in
             if name.isEqual(to: ":status") { status = ProcessedFields.status(value) }
@@ -380,6 +407,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         }
         var count = content.count
         if let throttle = exchange.responseThrottle {
+        if response.owesHead, !isAnswered { response.answerHead(to: &output) }
             count = throttle.take(count)
             guard count > 0 else {
                 blockResponse()
@@ -507,7 +535,15 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
                 throw Self.misfit(work, "the data plane doesn't say its request_body_mode (protocol_config)")
             }
             switch request.mode {
-            case .fullDuplex, .buffered: break
+    var mayHideContent: Bool { hidesContent || request.mode == .buffered && !isRequestAlone && !announcesContent }
+            case .fullDuplex: break
+            case .buffered:
+                // Where only trailers came, of which we weren't told, it would have gone on before it was judged.
+                guard !plan.isVerified || announcesContent else {
+                    let reason =
+                        "in BUFFERED nothing tells of the end of a body that has no content-length and is empty"
+                    throw .processing(.mode("the route verifies requests, and \(reason): use FULL_DUPLEX_STREAMED"))
+                }
             case .streamed:
                 let conversion = route.conversion?.plan
                 guard !whole, conversion?.writesQuery != true, conversion?.outputWithoutFiles == nil else {
