@@ -64,6 +64,10 @@ package struct MessageReader: Sendable {
     /// Bytes of a message, but for content, at most: 1 MiB. Envoy's heads have 60 KiB, attributes may come beside.
     package static let messageLimit = 1024 * 1024
 
+    /// Fields of a head or of trailers at most: more than the settings may allow a request. One that is empty takes two bytes of its
+    /// message, and many times as much here.
+    package static let fieldLimit = 16 * 1024
+
     private enum Stage: Hashable {
         case prefix
         /// The first tag of the message, which tells what it brings.
@@ -116,6 +120,9 @@ package struct MessageReader: Sendable {
 
     /// Fields for which memory is kept.
     private static let keptFields = 64
+
+    /// Bytes of memory that a message takes: what is held of it, and where its fields are.
+    package var memory: Int { held.count + fields.count * MemoryLayout<(Range<Int>, Range<Int>)>.stride }
 
     /// Whether the bytes so far end with a whole message.
     package var isBetweenMessages: Bool { stage == .prefix && prefixCount == 0 }
@@ -240,21 +247,24 @@ package struct MessageReader: Sendable {
         var reader = FieldReader(0..<bodyRest)
         while let field = try reader.next(in: held.span) {
             switch field.number {
-            case 1: throw CallError(.invalidArgument, "a message has its content twice")
+            case 1: throw Self.contentTwice
             case 2: endsStream = try field.integer() != 0
             default: break
             }
         }
         reader = FieldReader(bodyRest..<held.count)
         while let field = try reader.next(in: held.span) {
-            guard !(2...7).contains(field.number) else {
-                throw CallError(.invalidArgument, "a message is about two things")
-            }
+            guard !(2...7).contains(field.number) else { throw Self.twoThings }
             if field.number == 10 { try Self.checkHeeded(field) }
         }
         stage = .prefix
         return .contentEnded(direction, endsStream: endsStream)
     }
+
+    // A field that is there twice is the last one to some readers, and both put together to others. Nobody sends such, and either
+    // would drop something or hold what passes through otherwise.
+    private static var twoThings: CallError { CallError(.invalidArgument, "a message is about two things") }
+    private static var contentTwice: CallError { CallError(.invalidArgument, "a message has its content twice") }
 
     /// Sees that what is answered is heeded: in observability_mode a data plane forwards everything as it came.
     private static func checkHeeded(_ mode: FieldReader.Field) throws(CallError) {
@@ -271,7 +281,9 @@ package struct MessageReader: Sendable {
         var reader = FieldReader(0..<held.count)
         while let field = try reader.next(in: held.span) {
             switch field.number {
-            case 2...7: found = (field.number, try field.bytes())
+            case 2...7:
+                guard found == nil else { throw Self.twoThings }
+                found = (field.number, try field.bytes())
             case 10: try Self.checkHeeded(field)
             case 11: try readConfiguration(try field.bytes())
             default: break
@@ -281,12 +293,14 @@ package struct MessageReader: Sendable {
         let direction: Direction = found.number % 2 == 0 ? .request : .response
         self.direction = direction
         var ends = false
-        var content = 0..<0
+        var content: Range<Int>?
         reader = FieldReader(found.range)
         while let field = try reader.next(in: held.span) {
             switch (found.number, field.number) {
             case (2...3, 3), (4...5, 2): ends = try field.integer() != 0
-            case (4...5, 1): content = try field.bytes()
+            case (4...5, 1):
+                guard content == nil else { throw Self.contentTwice }
+                content = try field.bytes()
             default: break
             }
         }
@@ -294,7 +308,7 @@ package struct MessageReader: Sendable {
             try readFields(found.range)
             return found.number < 4 ? .head(direction, endsStream: ends) : .trailers(direction)
         }
-        guard !content.isEmpty else { return .contentEnded(direction, endsStream: ends) }
+        guard let content, !content.isEmpty else { return .contentEnded(direction, endsStream: ends) }
         stage = .heldContent(content, endsStream: ends)
         return .content(direction, content, isHeld: true)
     }
@@ -340,6 +354,9 @@ package struct MessageReader: Sendable {
         }
         guard text.isEmpty || raw.isEmpty else {
             throw CallError(.invalidArgument, "a header has both a value and a raw_value")
+        }
+        guard fields.count < Self.fieldLimit else {
+            throw CallError(.resourceExhausted, "a message has more than \(Self.fieldLimit) fields")
         }
         fields.append((name, raw.isEmpty ? text : raw))
     }

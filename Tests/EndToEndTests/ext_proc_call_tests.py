@@ -8,6 +8,7 @@ import struct
 import threading
 import unittest
 
+from admin import Admin
 from ext_proc_client import BUFFERED, FULL_DUPLEX, GRPC, HEALTH, NONE, PARTIAL, PROCESS, STREAMED, Ended, ExtProcTestCase, Processing, Refused, pseudo
 from ext_proc_messages import decode, encode, header_map, tagged, varint
 from grpc_client import FAILED_PRECONDITION, INVALID_ARGUMENT, NOT_FOUND, OK, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Call, framed
@@ -200,10 +201,10 @@ class BrokenCallTests(CallTestCase):
             [{"response_body": {"body": b"x"}}], [{"request_headers": {"headers": head}}] * 2,
             [{"request_headers": {"headers": head}}, {"response_body": {"body": b"x"}}],
             [{"request_headers": {"headers": head}}, {"request_body": {"body": b"a=1"}}, {"request_trailers": {}}, {"request_trailers": {}}],
-        ]
             # What nobody waits for would be left out.
             [{"request_headers": {"headers": head, "end_of_stream": True}}, {"request_body": {"body": b"a=1"}}],
             [{"response_headers": {"headers": answer, "end_of_stream": True}}, {"response_body": {"body": b"x"}}],
+        ]
         for events in orders:
             with self.subTest([list(event)[0] for event in events]):
                 call = self.call()
@@ -213,6 +214,22 @@ class BrokenCallTests(CallTestCase):
                 call.half_close()
                 self.assertNotEqual(call.status()[0], OK)
         self.assert_alive()
+
+    def test_modes_that_come_late_are_none(self):
+        """They say how the head was to be answered, which it was by then."""
+        call = self.call()
+        call.send(encode("ProcessingRequest", {"request_headers": {"headers": header_map(pseudo("POST", "/plain"))}}))
+        modes = encode("ProcessingRequest", {"protocol_config": {"request_body_mode": 4, "response_body_mode": 4}})
+        call.send(modes + encode("ProcessingRequest", {"request_body": {"body": b"x"}}))
+        self.assertEqual(call.status()[0], FAILED_PRECONDITION)
+
+    def test_what_is_there_twice_is_refused(self):
+        """To some readers the last one counts, to others all of them do."""
+        head = encode("ProcessingRequest", {"request_headers": {"headers": header_map(pseudo("POST", "/plain"))}})
+        for message in (head + head, head + tagged(3, 2, b"")):
+            call = self.call()
+            call.send(message)
+            self.assertEqual(call.status()[0], INVALID_ARGUMENT)
 
     def test_heads_without_what_every_request_has(self):
         for missing in (":method", ":path", ":authority"):
@@ -739,6 +756,62 @@ class MemoryTests(CallTestCase):
         self.assertEqual(len(self.ask("POST", "/parts", body, media_type, pieces=[body]).body) > 8 * MIB, True)
         short = BEGIN_PART + b"x" * MIB + b"\r\n--x--\r\n"
         self.assertIn(b"x" * MIB, self.ask("POST", "/parts", short, media_type, mode=BUFFERED).body)
+
+
+class MessageMemoryTests(CallTestCase):
+    port_of_admin = free_port()
+    settings = f"memory: {{ bodies: 8MiB, wait: 100ms }}\nadmin: 127.0.0.1:{port_of_admin}\n"
+
+    def leased(self, condition):
+        self.admin = Admin(self.port_of_admin)
+        self.admin.metrics_when(lambda metrics: condition(metrics.sum("recast_memory_leased_bytes")))
+
+    def test_messages_that_are_half_are_paid_for(self):
+        """A mebibyte of each call, but for its last byte: what there is no memory for ends."""
+        half = framed(tagged(9, 2, bytes(MIB - 10)))[:-1]
+        client = self.connect()
+        calls = [Call(client, PROCESS) for _ in range(20)]
+        for call in calls:
+            call.send_raw(half)
+        client.pause()
+        ended = [call for call in calls if call.record.is_over]
+        self.assertGreaterEqual(len(ended), 10)
+        self.assertLess(len(ended), 20)
+        for call in ended:
+            self.assertEqual(call.status()[0], RESOURCE_EXHAUSTED)
+        self.leased(lambda bytes_: bytes_ >= 4 * MIB)
+        client.socket.close()
+        self.leased(lambda bytes_: bytes_ == 0)
+        self.assert_alive()
+
+    def test_fields_that_are_empty_are_few(self):
+        """Two bytes of a message each, and many times that in memory."""
+        fields = b"\x0a\x00" * 400_000
+        for number in (2, 6):
+            call = Call(self.connect(), PROCESS)
+            call.send(tagged(number, 2, tagged(1, 2, fields)))
+            self.assertEqual(call.status()[0], RESOURCE_EXHAUSTED)
+        self.assert_alive()
+
+    def test_answers_that_nobody_takes_stop_what_asks_for_them(self):
+        """In STREAMED each message has one, also behind the end of the content."""
+        messages = framed(encode("ProcessingRequest", {"request_body": {"body": b"x"}})) * 100
+        for length in (None, 10 * MIB):
+            client = self.connect(window=0, gives=False)
+            call = Processing(client, STREAMED)
+            call.headers("request", pseudo("POST", "/plain", length=length))
+            call.body("request", b"x", end=length is None)
+            count = 1
+            while client.pause() or min(client.window, call.record.window) >= len(messages):
+                call.send_raw(messages)
+                count += 100
+                self.assertLess(count * len(messages), 100 * MIB)
+            # All are answered once the answers are taken.
+            client.gives = True
+            client.send(window_update(call.stream, 16 * MIB) + window_update(0, 16 * MIB))
+            call.common("request_headers")
+            for _ in range(count):
+                call.common("request_body")
 
 
 class BufferedLimitTests(CallTestCase):

@@ -69,8 +69,7 @@ import Testing
                 + varint(95 << 3 | 4) + contentMessage(4, content, endsStream: true),
             bytes(4, bytes(1, content) + number(2, 1) + [9 << 3 | 3, 9 << 3 | 4])
                 + Array(repeating: 9 << 3 | 3, count: 100) + Array(repeating: 9 << 3 | 4, count: 100),
-            // Of several the last counts.
-            bytes(8, []) + contentMessage(5, [1]) + contentMessage(4, content, endsStream: true),
+            bytes(8, []) + bytes(8, []) + contentMessage(4, content, endsStream: true),
             bytes(4, bytes(1, content) + bytes(9, [1]) + number(2, 1)) + bytes(8, [1]) + bytes(11, []),
         ]
         for message in messages {
@@ -104,6 +103,11 @@ import Testing
             (bytes(2, bytes(1, bytes(1, bytes(1, "a") + bytes(2, "b") + bytes(3, "c")))), "both"),
             (contentMessage(4, [1]) + contentMessage(4, [2]), "two things"),
             (contentMessage(4, [1]) + headMessage(2, []), "two things"),
+            (headMessage(2, []) + contentMessage(4, [1]), "two things"),
+            (headMessage(2, [("a", "1")]) + headMessage(2, [("b", "2")]), "two things"),
+            (bytes(8, []) + contentMessage(5, [1]) + contentMessage(4, [1]), "two things"),
+            (bytes(4, number(2, 1) + bytes(1, [1]) + bytes(1, [2])), "twice"),
+            (bytes(4, number(2, 1) + bytes(1, []) + bytes(1, [2])), "twice"),
             (bytes(4, bytes(1, [1]) + bytes(1, [2])), "twice"), (bytes(4, bytes(1, [1]) + [0x80]), "ends before"),
             (bytes(2, bytes(1, [0x0A, 9])), "ends before"), (headMessage(2, [], modes: (6, 0)), "number 6"),
             (bytes(11, number(1, .max)), "number 18446744073709551615"),
@@ -131,6 +135,31 @@ import Testing
     func compressed() {
         let error = #expect(throws: CallError.self) { try read([frame([], flag: 1)]) }
         #expect(error?.status == .unimplemented)
+    }
+
+    @Test("fields are bounded, since empty ones take many times the bytes of their message", arguments: [-1, 0, 1])
+    func fieldLimit(_ offset: Int) throws {
+        let count = MessageReader.fieldLimit + offset
+        let map = bytes(1, Array(repeating: [10, 0] as [UInt8], count: count).joined().map { $0 })
+        for number: UInt64 in [2, 7] {
+            let stream = frame(bytes(number, map))
+            guard offset > 0 else {
+                #expect(try read([stream]).read.count == 1)
+                continue
+            }
+            let error = #expect(throws: CallError.self) { try read([stream]) }
+            #expect(error?.status == .resourceExhausted)
+        }
+    }
+
+    @Test("what a message takes of memory is known")
+    func memory() throws {
+        var reader = MessageReader()
+        #expect(reader.memory == 0)
+        var at = 0
+        let stream = frame(headMessage(2, [("a", "1"), ("b", "2")]))
+        #expect(try reader.next(stream.span, at: &at) == .head(.request, endsStream: false))
+        #expect(reader.memory == stream.count - GRPC.prefix + 2 * 32)
     }
 
     @Test("what isn't content is bounded, and content isn't", arguments: [-1, 0, 1])

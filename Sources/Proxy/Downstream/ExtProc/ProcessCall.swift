@@ -65,6 +65,14 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private var shortage: Refusal?
     /// More of a response was to be sent in one message than may be.
     private var isResponseTooLarge = false
+    /// What the memory of a long message costs.
+    @safe @exclusivity(unchecked) private var charge = MemoryCharge(.request)
+    /// Whether the data plane said its modes in the message that began the call.
+    private var knowsModes = false
+    /// Whether each message with content has an answer of its own, in a direction at least (STREAMED).
+    private var answersEach = false
+    /// Whether nothing is read until the data plane has taken what waits.
+    private var waitsForRoom = false
 
     /// Bytes that wait for the last of them, to go on in one message (BUFFERED), at most: 16 MiB, or what the listener has as `buffer`.
     private var heldLimit: Int { max(16 * 1024 * 1024, listener.settings.buffer) }
@@ -107,6 +115,11 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         do throws(CallError) {
             // A pause holds for what is of one read, too: behind the end of a request nobody would end it.
             reading: while !isOver, !isPaused {
+                guard !answersEach || !stream.isFull else {
+                    waitsForRoom = true
+                    pauseReading()
+                    break
+                }
                 switch try reader.next(content, at: &at) {
                 case .needsMore: break reading
                 case .head(.request, let ends): try beginRequest(endsStream: ends)
@@ -125,10 +138,30 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
                     throw CallError(.invalidArgument, "a message is about nothing that is known")
                 }
             }
+            try payForMessage()
         } catch {
             fail(error)
         }
-        return isOver ? content.count : at
+        guard isOver else { return at }
+        dropMessage()
+        return content.count
+    }
+
+    /// Gives back what a long message takes, of which nothing is asked any more. A client whose window is shut may have the call's end
+    /// wait for as long as it likes.
+    private func dropMessage() {
+        guard reader.memory >= MemoryCharge.step || charge.bytes > 0 else { return }
+        reader.reset(keeping: 0)
+        charge.end(worker.memory)
+    }
+
+    /// Pays for a message that is held, where it is a long one.
+    private func payForMessage() throws(CallError) {
+        let count = reader.memory
+        guard count >= MemoryCharge.step || charge.bytes > 0, !isOver else { return }
+        guard charge.set(count, from: worker.memory) else {
+            throw CallError(.resourceExhausted, "memory for messages is short")
+        }
     }
 
     func held(_ count: Int, on stream: HTTP2Stream) {
@@ -151,6 +184,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         isOver = true
+        charge.end(worker.memory)
         endExchange()
         // What may still be asked of this call finds nothing to do.
         var memory = ProcessMemory()
@@ -193,7 +227,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private func take(_ content: Span<UInt8>, _ direction: Direction) throws(CallError) -> Int {
         try checkHead(direction)
         let hasBegun = direction == .request ? request.hasBegun : response.hasBegun
-        guard reader.modes != nil || !hasBegun else {
+        guard knowsModes || !hasBegun else {
             throw CallError(
                 .failedPrecondition,
                 "content came, and the first message doesn't say in which mode (protocol_config): Envoy 1.36 and later do"
@@ -282,30 +316,6 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         }
         try request.headCame(endsStream: endsStream, length: requestLength)
         exchange.begin(on: self, forwarder: side)
-    }
-
-    private func takeModes() {
-        if let modes = reader.modes { (request.mode, response.mode) = (modes.request, modes.response) }
-    }
-
-    private func readRequest(into head: inout MessageHead, hasContent: Bool) throws(WireError) {
-        var builder = HeadBuilder(limits: worker.wireLimits, rules: worker.current.requestRules)
-        try reader.withRequestLine { (method, scheme, authority, path) throws(WireError) in
-            isSecure = Scheme.isSecure(scheme) == true
-            try builder.beginRequest(
-                method: method, isSecure: isSecure, authority: authority, path: path, version: .http1_1, into: &head)
-        }
-        try reader.forEachField { (name, value) throws(WireError) in
-            guard !ProcessedFields.arePseudo(name), !ProcessedFields.areOfHop(name) else { return }
-            try builder.add(name, value, to: &head)
-        }
-        try builder.finish(&head, hasContent: hasContent)
-    }
-
-    private func takeRequest(_ content: Span<UInt8>) -> Int {
-        guard let exchange, exchange.readsContent else { return content.count }
-        return bring(content, isLast: false, to: exchange)
-    }
         if request.owesHead { answerHead() }
     }
 
@@ -333,6 +343,36 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             }
         }
         request.answerHead(early, to: &output)
+    }
+
+    /// Whether the request says that it has content.
+    private var announcesContent: Bool { requestLength.map { $0 > 0 } ?? false }
+
+    private func takeModes() {
+        guard let modes = reader.modes else { return }
+        knowsModes = true
+        (request.mode, response.mode) = (modes.request, modes.response)
+        answersEach = request.mode == .streamed || response.mode == .streamed
+    }
+
+    private func readRequest(into head: inout MessageHead, hasContent: Bool) throws(WireError) {
+        var builder = HeadBuilder(limits: worker.wireLimits, rules: worker.current.requestRules)
+        try reader.withRequestLine { (method, scheme, authority, path) throws(WireError) in
+            isSecure = Scheme.isSecure(scheme) == true
+            try builder.beginRequest(
+                method: method, isSecure: isSecure, authority: authority, path: path, version: .http1_1, into: &head)
+        }
+        try reader.forEachField { (name, value) throws(WireError) in
+            guard !ProcessedFields.arePseudo(name), !ProcessedFields.areOfHop(name) else { return }
+            try builder.add(name, value, to: &head)
+        }
+        try builder.finish(&head, hasContent: hasContent)
+    }
+
+    private func takeRequest(_ content: Span<UInt8>) -> Int {
+        guard let exchange, exchange.readsContent else { return content.count }
+        return bring(content, isLast: false, to: exchange)
+    }
 
     // MARK: The response
 
@@ -377,6 +417,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         }
         exchange.respond(side.head, framing: framing)
         self.exchange?.settleResponse()
+        if response.owesHead, !isAnswered { response.answerHead(to: &output) }
         if isAlone, self.exchange != nil { try endResponse() }
     }
 
@@ -407,7 +448,6 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         }
         var count = content.count
         if let throttle = exchange.responseThrottle {
-        if response.owesHead, !isAnswered { response.answerHead(to: &output) }
             count = throttle.take(count)
             guard count > 0 else {
                 blockResponse()
@@ -505,6 +545,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     func keepTrailers() {}
     var contentLeft: Int? { request.takesContent ? nil : 0 }
     var hidesContent: Bool { request.mode == .none && !isRequestAlone }
+    var mayHideContent: Bool { hidesContent || request.mode == .buffered && !isRequestAlone && !announcesContent }
 
     func appendTrailers(named names: [[UInt8]]?, to output: inout OutputBuffer) {
         trailers.write(named: names, into: &output)
@@ -531,11 +572,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         if isTouched, !isRequestAlone {
             let work: StaticString =
                 plan.isConverted || route.conversion != nil ? "converts requests" : "looks at whole bodies of requests"
-            guard reader.modes != nil else {
+            guard knowsModes else {
                 throw Self.misfit(work, "the data plane doesn't say its request_body_mode (protocol_config)")
             }
             switch request.mode {
-    var mayHideContent: Bool { hidesContent || request.mode == .buffered && !isRequestAlone && !announcesContent }
             case .fullDuplex: break
             case .buffered:
                 // Where only trailers came, of which we weren't told, it would have gone on before it was judged.
@@ -722,7 +762,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     // MARK: The stream and the connection
 
     func drained(_ stream: HTTP2Stream) {
-        if passesResponse { connection.resume(self) }
+        if passesResponse || waitsForRoom { connection.resume(self) }
+        waitsForRoom = false
         // The call is either side: it may have room for an answer where no request goes on, or none any more.
         if exchange?.machine.upstream == .open { exchange?.upstreamDrained() }
         exchange?.downstreamDrained()
@@ -825,55 +866,5 @@ struct ProcessMemory {
         response.reset(keeping: limit)
         output.removeAll()
         output.shrink(to: limit)
-    }
-}
-
-/// Fields that a data plane has of a message and an exchange needn't see: of its hop, and of what it does itself.
-private enum ProcessedFields {
-    static func arePseudo(_ name: Span<UInt8>) -> Bool {
-        switch name.count {
-        case 5: name.isEqual(to: ":path")
-        case 7: name.isEqual(to: ":method") || name.isEqual(to: ":scheme") || name.isEqual(to: ":status")
-        case 9: name.isEqual(to: ":protocol")
-        case 10: name.isEqual(to: ":authority")
-        default: false
-        }
-    }
-
-    static func areOfHop(_ name: Span<UInt8>) -> Bool {
-        switch name.count {
-        case 2: name.isEqual(to: "te")
-        case 6: name.isEqual(to: "expect")
-        case 7: name.isEqual(to: "upgrade")
-        case 10: name.isEqual(to: "connection") || name.isEqual(to: "keep-alive")
-        case 16: name.isEqual(to: "proxy-connection")
-        case 17: name.isEqual(to: "transfer-encoding")
-        default: false
-        }
-    }
-
-    /// The number in a `:status`; 0 where it is none.
-    static func status(_ value: Span<UInt8>) -> Int {
-        value.count == 3 ? ASCII.decimal(value, most: 3) ?? 0 : 0
-    }
-}
-
-/// A field's name as HTTP/2 and data planes write it.
-struct LowercaseName {
-    private(set) var bytes: [UInt8] = []
-
-    mutating func set(_ name: Span<UInt8>) {
-        bytes.removeAll(keepingCapacity: true)
-        for index in name.indices { bytes.append(ASCII.lowercased(name[index])) }
-    }
-}
-
-extension HeaderMutation {
-    fileprivate mutating func make(_ change: PassedFields.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) {
-        switch change {
-        case .remove: remove(name)
-        case .set: set(name, value)
-        case .append: append(name, value)
-        }
     }
 }
