@@ -14,6 +14,7 @@ import unittest
 from ext_proc_client import BUFFERED, FULL_DUPLEX, NONE, STREAMED, Ended, ExtProcTestCase, Message, Processing, Refused, pseudo
 from ext_proc_messages import PROTO, decode, encode, header_map
 from harness import FORM, JSON, make_multipart, parse_multipart
+from http2_client import HTTP2Client
 
 SECRET = "A Secret to Everybody"
 XML, TEXT, PLIST = "application/xml", "text/plain", "application/x-plist"
@@ -82,6 +83,7 @@ ROUTES = "".join(f'  - {{ name: "c{number}", match: /c{number}, upstream: app, r
   - {{ name: put, match: "/put/{{id}}", upstream: app, request: form -> json, response: {{ decode: json, encode: json, map: {{ set: {{ id: "${{path.id}}" }} }} }} }}
   - {{ name: mapped, match: "/mapped/{{id}}", upstream: app, request: {{ decode: form, encode: json, map: {{ set: {{ id: "${{path.id}}" }} }} }} }}
   - {{ name: tenant, match: {{ host: tenant.example, path: /tenant }}, upstream: app, request: form -> json }}
+  - {{ name: sized, match: /sized, upstream: app, require_length: true }}
   - {{ name: compressed, match: /compressed, upstream: app, compress: {{ plain: true }} }}
   - {{ name: plain, match: "/plain*", upstream: app }}
 """
@@ -495,6 +497,16 @@ class RefusalTests(ExtProcTestCase):
                         else:
                             self.assertLessEqual(count, limit)
                             self.assertTrue(message.body)
+
+    def test_a_length_of_nothing_is_a_length(self):
+        """Over HTTP/2, and from a data plane, content may follow that has no bytes, as was said."""
+        for mode in (FULL_DUPLEX, BUFFERED):
+            message = self.ask("POST", "/sized", b"", fields=[], mode=mode)
+            self.assertEqual((message.body, message.fields.all("content-length") or ["0"]), (b"", ["0"]))
+            self.assertEqual(self.refusal("POST", "/sized", b"", mode=mode, has_length=False).status, 411)
+        with HTTP2Client(self.recast.port) as client:
+            self.assertEqual(client.exchange("POST", "/sized", [("content-length", "0")], b"").status, 200)
+            self.assertEqual(client.exchange("POST", "/sized", [], b"").status, 411)
 
     def test_content_that_isnt_seen_is_bounded_by_the_length_that_it_announces(self):
         for count in (1023, 1024, 1025):

@@ -238,7 +238,8 @@ extension Exchange {
     private func announcesLength(_ framing: BodyFraming) -> Bool {
         switch framing {
         case .length: true
-        case .chunked, .untilClose: false
+        // Over HTTP/2 content may follow that says that it has no bytes.
+        case .chunked, .untilClose: Framing.announcedLength(request) != nil
         case .none: !request.methodKind.mayHaveBody
         }
     }
