@@ -51,6 +51,17 @@ public final class EventLoop {
     /// SAFETY of `@exclusivity(unchecked)`: a number that is read and replaced as a whole.
     @safe @exclusivity(unchecked) @usableFromInline internal var cachedNow: UInt64 = 0
     private var cachedMilliseconds = 0
+    /// Nanoseconds in which the process, or this thread, has stood still, as far as it was seen.
+    ///
+    /// SAFETY of `@exclusivity(unchecked)`: a number that is read and replaced as a whole.
+    @safe @exclusivity(unchecked) @usableFromInline internal var stoodStill: UInt64 = 0
+    /// How long the last standstill was that was seen, and when that was.
+    private var standstillTime: UInt64 = 0
+    private var standstillEnd: UInt64 = 0
+    /// The clock as a tick read it last.
+    private var lastRead: UInt64 = 0
+    /// From when on the next pulse is so late that nothing can have turned; `.max`: no pulse is awaited.
+    private var pulseIsLate = UInt64.max
     /// Whether a tick's end is still to come.
     internal private(set) var isRunning = false
     private var isStopRequested = false
@@ -158,8 +169,38 @@ public final class EventLoop {
     @usableFromInline
     internal func readNow() -> UInt64 {
         let now = SystemClock.monotonic()
-        if isRunning { cachedNow = now }
+        if isRunning {
+            if now > pulseIsLate {
+                standstillTime = now &- lastRead
+                standstillEnd = now
+                stoodStill &+= standstillTime
+                pulseIsLate = .max
+            }
+            lastRead = now
+            cachedNow = now
+        }
         return now
+    }
+
+    /// `now` without the time in which the process, or this thread, stood still (SIGSTOP, a debugger, a paused machine): for what a peer
+    /// owes in a time. It never goes back. What is shorter than the pulse and half a second goes unseen, as does all without a pulse.
+    @inlinable public var activeNow: UInt64 {
+        // First the clock: it is what sees a standstill.
+        let now = now
+        return now &- stoodStill
+    }
+
+    /// Nanoseconds since `moment`, a time of `now`, in which the process stood still, as far as the last standstill tells: for those who
+    /// look at the clock once.
+    public func standstill(since moment: UInt64) -> UInt64 {
+        moment < standstillEnd ? min(standstillTime, standstillEnd &- moment) : 0
+    }
+
+    /// Says, on this loop, that others turn too, and will say so again in `next` nanoseconds: a loop that waits can't know by itself
+    /// whether time passed or stood still.
+    public func pulse(next: UInt64) {
+        let now = now
+        pulseIsLate = now &+ next &+ Self.standstill
     }
 
     /// Seconds since 1970, read once a tick: for `Date` fields.

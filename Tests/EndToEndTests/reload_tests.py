@@ -10,6 +10,7 @@ import unittest
 
 from admin import Admin, admin_port
 from harness import DEADLINE, Client, Closed, Recast, Upstream, free_port
+from http2_client import HTTP2Client
 from lifecycle_support import (PLAIN, Load, count_lines, descriptors, reload, repeat_body, resident_bytes, tell_apart,
                                wait_until)
 
@@ -439,6 +440,31 @@ class SignalTests(ReloadTestCase):
             except Closed:
                 late += 1
         self.assertEqual(late, 0)
+
+    def test_a_standstill_is_held_against_no_body_for_its_speed_and_no_head_for_its_time(self):
+        recast = self.start(
+            settings="timeouts: { header: 4s }\ndefaults: { min_rate: { request: 1KiB/s, grace: 4s } }\n", workers=1)
+        self.upstream.script = repeat_body
+        client, other, slow = Client(recast.port), HTTP2Client(recast.port), Client(recast.port)
+        for one in (client, other, slow):
+            self.addCleanup(one.socket.close)
+        client.send("POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na")
+        stream = other.request("POST", "/plain", end=False)
+        other.content(stream, b"a", end=False)
+        slow.send("GET /plain HTTP/1.1\r\n")
+        slow.wait_until_read()
+        self.upstream.wait_for(2)
+        recast.process.send_signal(signal.SIGSTOP)
+        time.sleep(6)  # the fault itself: longer than the grace time
+        recast.process.send_signal(signal.SIGCONT)
+        for _ in range(50):  # the timers that came due have fired by then
+            self.assertEqual(self.status("/plain"), 200)
+        slow.send("Host: a\r\n\r\n")
+        self.assertEqual(slow.response().status, 200)
+        client.send("bc")
+        other.content(stream, b"bc")
+        self.assertEqual(client.response().body, b"abc")
+        self.assertEqual(bytes(other.response(stream).body), b"abc")
 
 
 if __name__ == "__main__":

@@ -54,4 +54,49 @@ import Testing
             for other in others { close(other) }
         }
     }
+
+    @Test(arguments: [true, false])
+    func `a standstill that the pulse shows is no active time, and without a pulse all time is`(pulses: Bool) throws {
+        try withLoop { loop in
+            var (before, after, real) = (UInt64(0), UInt64(0), UInt64(0))
+            let end = Timer(loop: loop) {
+                (after, real) = (loop.activeNow, loop.now - real)
+                loop.stop()
+            }
+            let stop = Timer(loop: loop) {
+                (before, real) = (loop.activeNow, loop.now)
+                usleep(900_000)
+                end.set(after: second / 10)
+            }
+            if pulses {
+                // Its time ends in the standstill.
+                loop.inbox.perform { $0.pulse(next: second / 10) }
+            }
+            stop.set(after: second / 20)
+            loop.run()
+            #expect(real >= 900_000_000)
+            #expect(pulses ? after - before < second / 2 : after - before == real)
+            #expect(loop.standstill(since: 1) == real - (after - before))
+            #expect(loop.standstill(since: loop.now) == 0)
+            #expect(loop.activeNow > after)
+        }
+    }
+
+    @Test func `pulses that come in time take nothing of it`() throws {
+        try withLoop { loop in
+            let start = loop.activeNow
+            var count = 0
+            var timer: Timer?
+            timer = Timer(loop: loop) {
+                loop.pulse(next: second / 100)
+                count += 1
+                if count < 5 { timer?.set(after: second / 20) } else { loop.stop() }
+            }
+            timer?.set(after: second / 20)
+            loop.run()
+            timer = nil
+            // Each came later than it was announced, and by less than a standstill is.
+            #expect(loop.activeNow - start >= second / 4)
+        }
+    }
 }

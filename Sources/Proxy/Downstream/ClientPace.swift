@@ -3,7 +3,8 @@ internal import Gateway
 /// How fast a client sends its content, or takes what waits for it, and how long it may be silent: one of both is looked at at a time.
 ///
 /// It knows no timer: each function says how many nanoseconds later the client is looked at again. Bytes are counted by whoever reads
-/// and writes; HTTP/1 counts those of a connection, HTTP/2 those of a stream.
+/// and writes; HTTP/1 counts those of a connection, HTTP/2 those of a stream. The time that it is told is the loop's `activeNow`: what the
+/// process stood still for is nobody's slowness.
 struct ClientPace {
     /// What a look at the client shows.
     enum Finding {

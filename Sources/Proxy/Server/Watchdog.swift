@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Sees whether the workers still turn: a thread of its own asks each for a sign of life every second. One that gives none
 /// for five seconds is stuck; that is logged and counted, and the service manager, where there is one with a watchdog, gets
-/// no sign of life from us any more until all answer.
+/// no sign of life from us any more until all answer. Its questions are the pulse by which a loop knows that time has stood still.
 final class Watchdog: Sendable {
     /// Questions without an answer, a second each, after which a worker is called stuck. Counted by this thread's own
     /// steps: when the whole process was stopped, no time has passed for anybody.
@@ -66,7 +66,10 @@ final class Watchdog: Sendable {
             for (index, (worker, answers)) in workers.enumerated() where sights[index].waited == 0 {
                 sights[index].asked += 1
                 let number = sights[index].asked
-                worker.inbox.post { answers.last.store(number, ordering: .relaxed) }
+                worker.inbox.perform { loop in
+                    loop.pulse(next: step * 1000)
+                    answers.last.store(number, ordering: .relaxed)
+                }
             }
             pauseThread(microseconds: step)
             for (index, (_, answers)) in workers.enumerated() {

@@ -12,13 +12,13 @@ extension DownstreamConnection {
     /// A client that has an answer to read is held to that first: bytes that it sends are no sign that it reads.
     func expectBody(within time: UInt64) {
         guard wait != .write else { return }
-        arm(.body, pace.expectContent(worker.loop.now, within: time, arrived: stream.bytesRead))
+        arm(.body, pace.expectContent(worker.loop.activeNow, within: time, arrived: stream.bytesRead))
     }
 
     /// Says that no more of the request is expected for now: it is complete, or we hold it back ourselves.
     func expectNothing() {
         guard wait == .body else { return }
-        pace.rest(worker.loop.now)
+        pace.rest(worker.loop.activeNow)
         disarm()
     }
 
@@ -28,18 +28,19 @@ extension DownstreamConnection {
     /// From here on the client must take bytes: some within its time, and as many as the route asks.
     func expectDrain() {
         guard wait != .write else { return }
-        arm(.write, pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken))
+        arm(.write, pace.expectDrain(worker.loop.activeNow, within: worker.clientTimes.write, taken: stream.bytesTaken))
     }
 
     /// The body was silent for too long, or it is time to see how fast it comes.
     func lookAtBody() {
-        let finding = pace.lookAtContent(worker.loop.now, arrived: stream.bytesRead)
+        let finding = pace.lookAtContent(worker.loop.activeNow, arrived: stream.bytesRead)
         if let time = worker.settleContent(finding, of: exchange, pace.rates) { arm(.body, time) }
     }
 
     /// It is time to see how fast the client takes what waits for it.
     func lookAtClient() {
-        let finding = pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken)
+        let finding = pace.lookAtClient(
+            worker.loop.activeNow, within: worker.clientTimes.write, taken: stream.bytesTaken)
         if let time = worker.settleDrain(finding, of: exchange) { arm(.write, time) } else { close(reset: true) }
     }
 }

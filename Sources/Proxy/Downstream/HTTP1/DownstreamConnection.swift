@@ -587,6 +587,12 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         case .request: closeUnlessAsked()
         case .head:
             guard phase == .head, let exchange else { return closeUnlessAsked(.firstByte) }
+            let stoodStill = worker.loop.standstill(since: since)
+            guard stoodStill == 0 else {
+                // What the process stood still for is nobody's slowness. Once: the next look finds no standstill behind this moment.
+                since = worker.loop.now
+                return arm(.head, stoodStill)
+            }
             worker.counters.admission.count(.head)
             phase = .exchange
             exchange.refuseHead(.headTimeout, on: self)

@@ -407,12 +407,14 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     /// From here on the client must take bytes within its time.
     private func expectDrain() {
-        arm(.write, pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken))
+        arm(.write, pace.expectDrain(worker.loop.activeNow, within: worker.clientTimes.write, taken: stream.bytesTaken))
     }
 
     private func lookAtClient() {
         let times = worker.clientTimes
-        if case .fine(let time) = pace.lookAtClient(worker.loop.now, within: times.write, taken: stream.bytesTaken) {
+        if case .fine(let time) = pace.lookAtClient(
+            worker.loop.activeNow, within: times.write, taken: stream.bytesTaken)
+        {
             return arm(.write, time)
         }
         worker.counters.admission.count(.write)
@@ -552,7 +554,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private func linger() {
         since = worker.loop.now
         takenBefore = stream.bytesTaken
-        _ = pace.expectDrain(since, within: worker.clientTimes.write, taken: takenBefore)
+        _ = pace.expectDrain(worker.loop.activeNow, within: worker.clientTimes.write, taken: takenBefore)
         stream.shutdownWrite()
         arm(.linger, Linger.time)
     }
@@ -567,7 +569,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         let isResting = now &- readAt >= Linger.time && taken <= takenBefore + 2 * Self.fewBytes
         if hasAll, isResting { return close() }
         takenBefore = taken
-        guard case .fine = pace.lookAtClient(now, within: worker.clientTimes.write, taken: taken) else {
+        guard case .fine = pace.lookAtClient(worker.loop.activeNow, within: worker.clientTimes.write, taken: taken)
+        else {
             if hasAll { return close() }
             worker.counters.admission.count(.write)
             return close(reset: true)

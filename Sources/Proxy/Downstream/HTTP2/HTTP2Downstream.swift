@@ -469,13 +469,13 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
         // Most content is whole when all that was read has been looked at.
         bodyTime = isTouched ? time : nil
         guard !isTouched, wait != .write, !stream.isContentComplete else { return }
-        arm(.body, pace.expectContent(worker.loop.now, within: time, arrived: UInt64(arrived)))
+        arm(.body, pace.expectContent(worker.loop.activeNow, within: time, arrived: UInt64(arrived)))
     }
 
     func expectNothing() {
         bodyTime = nil
         guard wait == .body else { return }
-        pace.rest(worker.loop.now)
+        pace.rest(worker.loop.activeNow)
         disarm()
     }
 
@@ -484,7 +484,7 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
     /// From here on the client must take bytes: some within its time, and as many as the route asks.
     private func expectDrain() {
         guard wait != .write else { return }
-        arm(.write, pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: stream.taken))
+        arm(.write, pace.expectDrain(worker.loop.activeNow, within: worker.clientTimes.write, taken: stream.taken))
     }
 
     private func arm(_ wait: Wait, _ nanoseconds: UInt64) {
@@ -518,12 +518,12 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
     }
 
     private func lookAtBody() {
-        let finding = pace.lookAtContent(worker.loop.now, arrived: UInt64(arrived))
+        let finding = pace.lookAtContent(worker.loop.activeNow, arrived: UInt64(arrived))
         if let time = worker.settleContent(finding, of: exchange, pace.rates) { arm(.body, time) }
     }
 
     private func lookAtClient() {
-        let finding = pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.taken)
+        let finding = pace.lookAtClient(worker.loop.activeNow, within: worker.clientTimes.write, taken: stream.taken)
         if let time = worker.settleDrain(finding, of: exchange) { arm(.write, time) } else { reset() }
     }
 }
