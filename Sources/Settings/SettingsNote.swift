@@ -124,8 +124,15 @@ struct SettingsNotes {
     }
 
     private func warning(ofUpstream index: Int, _ code: String, _ message: String, _ hint: String) -> SettingsNote {
+        note(.warning, ofUpstream: index, code, message, hint)
+    }
+
+    /// Of an upstream.
+    func note(
+        _ severity: SettingsNote.Severity, ofUpstream index: Int, _ code: String, _ message: String, _ hint: String
+    ) -> SettingsNote {
         SettingsNote(
-            severity: .warning, code: code, line: upstreams[index].line, column: upstreams[index].column,
+            severity: severity, code: code, line: upstreams[index].line, column: upstreams[index].column,
             subject: "upstream \(settings.upstreams[index].name)", message: message, hint: hint)
     }
 

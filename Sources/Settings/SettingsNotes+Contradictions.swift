@@ -5,7 +5,8 @@ internal import Transcoding
 /// Settings that are fine one by one, and of which one takes from another what it says.
 extension SettingsNotes {
     var contradictionNotes: [SettingsNote] {
-        trustNotes + settings.routes.indices.flatMap { memoryNotes($0) + retryNotes($0) }
+        trustNotes + offNotes + checkNotes
+            + settings.routes.indices.flatMap { memoryNotes($0) + signedNotes($0) + retryNotes($0) }
     }
 
     // MARK: Memory
@@ -38,6 +39,25 @@ extension SettingsNotes {
                     "limits.response below memory.bodies refuses them for good, with 502"))
         }
         return notes
+    }
+
+    /// Content that may be held for its signature, and never comes: the limit of bodies refuses it before.
+    private func signedNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        // What a conversion has made of a body may be longer than it was.
+        let signed = [route.verification?.limit, route.conversion == nil ? route.signing?.limit : nil].compactMap(
+            \.self
+        ).max()
+        guard let signed, signed > route.limits.body, writes("limits.signed", in: effectiveOfRoutes[index]) else {
+            return []
+        }
+        return [
+            note(
+                .note, "signed_beyond_body", index,
+                "limits.signed holds content of \(Units.describe(bytes: signed)), of which limits.body, "
+                    + "\(Units.describe(bytes: route.limits.body)), lets in no more than that",
+                "limits.body says how long it may be")
+        ]
     }
 
     // MARK: Retries
@@ -79,6 +99,52 @@ extension SettingsNotes {
             case .line(let line)? = effectiveOfRoutes[index].first(where: { $0.key == key })?.origin
         else { return false }
         return inherited[key] != .line(line)
+    }
+
+    /// Whether a key stands in the file, the route's own or that of "defaults".
+    private func writes(_ key: String, in values: [EffectiveValue]) -> Bool { line(of: key, in: values) != nil }
+
+    private func line(of key: String, in values: [EffectiveValue]) -> Int? {
+        if case .line(let line)? = values.first(where: { $0.key == key })?.origin { line } else { nil }
+    }
+
+    // MARK: Checks of upstreams
+
+    /// Checks that may take longer than the time from one to the next.
+    private var checkNotes: [SettingsNote] {
+        settings.upstreams.enumerated().compactMap { index, upstream in
+            guard let active = upstream.health.active, active.timeout > active.interval else { return nil }
+            return note(
+                .note, ofUpstream: index, "check_timeout",
+                "a check that nobody answers takes health.active.timeout, \(Units.describe(active.timeout)), and the next one waits "
+                    + "for its end, not for interval, \(Units.describe(active.interval))",
+                "a timeout of at most the interval finds within fall times interval that an address hangs")
+        }
+    }
+
+    // MARK: What is off
+
+    /// Keys of what is off itself.
+    private var offNotes: [SettingsNote] {
+        var notes: [SettingsNote] = []
+        func note(_ code: String, _ subject: String, off switched: String, _ keys: (String) -> Bool, _ hint: String) {
+            guard effective.contains(where: { $0.key == switched && $0.value == "off" }) else { return }
+            for value in effective where value.key != switched && keys(value.key) {
+                guard case .line(let line) = value.origin, value.value != "false" else { continue }
+                notes.append(
+                    SettingsNote(
+                        severity: .note, code: code, line: line, column: 1, subject: subject,
+                        message: "\(value.key) does nothing while \(subject) is off", hint: hint))
+            }
+        }
+        note("admin_off", "admin", off: "admin", { $0.hasPrefix("admin.") }, "an address opens the port")
+        note(
+            "access_log_off", "access_log", off: "access_log.to", { $0.hasPrefix("access_log.") },
+            "to: stdout or a path writes the log")
+        note(
+            "via_off", "via", off: "via", { $0 == "via_responses" || $0 == "loop_limit" },
+            "a name is written to Via, and loops are seen by it")
+        return notes
     }
 
     // MARK: Peers

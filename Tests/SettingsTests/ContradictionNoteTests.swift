@@ -54,6 +54,70 @@ struct ContradictionNoteTests {
     }
 
     @Test(
+        "content that is held for its signature, and that the limit of bodies refuses before",
+        arguments: [
+            ("VERIFY, limits: { signed: 2MiB, body: 2097151B }", "", ["6 note signed_beyond_body"]),
+            ("VERIFY, limits: { signed: 2MiB, body: 2MiB }", "", []),
+            ("VERIFY, limits: { body: 1MiB }", "", []),
+            // The default is no claim.
+            ("VERIFY, limits: { body: 64KiB }", "", []),
+            ("VERIFY, limits: { body: 1MiB }", "defaults: { limits: { signed: 2MiB } }", ["6 note signed_beyond_body"]),
+            ("SIGN, limits: { signed: 101MiB }", "", ["6 note signed_beyond_body"]),
+            ("SIGN, limits: { signed: 100MiB }", "", []),
+            // What is signed is what the conversion has made.
+            ("SIGN, request: form -> json, limits: { signed: 101MiB }", "", []),
+            ("VERIFY, request: form -> json, limits: { signed: 101MiB }", "", ["6 note signed_beyond_body"]),
+        ] as [(String, String, [String])])
+    func signed(route: String, top: String, found: [String]) throws {
+        let route =
+            route
+            .replacing("VERIFY", with: "verify: 'github(secret: \"a text of 16 bytes or more\")'")
+            .replacing("SIGN", with: "sign: 'standard-webhooks(secret: \"whsec_bG9uZyBlbm91Z2ggdG8gYmUgb25l\")'")
+        #expect(try notes("match: /a, \(route)", top, ["signed_beyond_body"]) == found)
+    }
+
+    @Test(
+        "checks of health that take longer than the time between them",
+        arguments: [
+            ("", []), ("interval: 1s", []), ("interval: 999ms", ["3 note check_timeout"]),
+            ("timeout: 2s", []), ("timeout: 2001ms", ["3 note check_timeout"]),
+            ("interval: 5s, timeout: 5s", []), ("interval: 5s, timeout: 6s", ["3 note check_timeout"]),
+        ] as [(String, [String])])
+    func checks(keys: String, found: [String]) throws {
+        let file = try SettingsTestFile.parse(
+            """
+            version: 1
+            listen: 127.0.0.1:8080
+            upstreams: { app: { address: "127.0.0.1:3000", health: { active: { path: /\(keys.isEmpty ? "" : ", " + keys) } } } }
+            routes: [{ name: rest, match: "/*", upstream: app }]
+            """)
+        #expect(
+            file.notes.filter { $0.code == "check_timeout" }.map { "\($0.line) \($0.severity.rawValue) \($0.code)" }
+                == found)
+    }
+
+    @Test(
+        "keys of what is off itself",
+        arguments: [
+            ("admin: { address: off, console: on }", ["4 note admin_off"]),
+            ("admin: { address: off, console: { entries: 5 } }", ["4 note admin_off"]),
+            ("admin: { address: off, console: on, hosts: [a.internal] }", ["4 note admin_off", "4 note admin_off"]),
+            ("admin: { address: off, hosts: [a.internal] }", ["4 note admin_off"]),
+            ("admin: { address: off }", []), ("admin: off", []), ("", []),
+            ("admin: { address: \"127.0.0.1:9901\", console: on, hosts: [a.internal] }", []),
+            ("access_log: { to: off, fields: { request: [X-Tenant] } }", ["4 note access_log_off"]),
+            ("access_log: { to: off, fields: { response: [X-Cache] } }", ["4 note access_log_off"]),
+            ("access_log: { to: off, query: drop }", ["4 note access_log_off"]),
+            ("access_log: { to: off }", []), ("access_log: off", []),
+            ("access_log: { fields: { request: [X-Tenant] } }", []),
+            ("via: off\nloop_limit: 2", ["5 note via_off"]), ("via_responses: true\nvia: off", ["4 note via_off"]),
+            ("via: off\nvia_responses: false", []), ("via: edge\nloop_limit: 2\nvia_responses: true", []),
+        ] as [(String, [String])])
+    func off(top: String, found: [String]) throws {
+        #expect(try notes("match: /a", top, ["admin_off", "access_log_off", "via_off"]) == found)
+    }
+
+    @Test(
         "conditions of a retry that never come",
         arguments: [
             ("match: { path: /a, method: POST }, retry: { on: [503] }", "", ["6 warning retry_method"]),

@@ -164,7 +164,7 @@ import Testing
             ),
             (
                 "{ address: a:1, resolve: { min: 2s, max: 1s } }",
-                "4:31: \"resolve\" has a \"max\" that is shorter than its \"min\""
+                "4:31: \"max\" of \"resolve\", which is 1s here, is shorter than \"min\""
             ),
             (
                 "{ address: a:1, health: { active: { interval: 1s } } }",
@@ -177,7 +177,7 @@ import Testing
             ("{ address: a:1, health: { passive: { status: 404 } } }", "4:51: \"status\" is from 500 to 599"),
             (
                 "{ address: a:1, health: { passive: { ejection: 2m } } }",
-                "4:41: \"max_ejection\" is shorter than \"ejection\""
+                "4:41: \"max_ejection\", which is 1m here, is shorter than \"ejection\""
             ),
         ])
     func mistakes(upstream: String, mistake: String?) {

@@ -10,7 +10,7 @@ from pathlib import Path
 PAGE = Path("docs/operations.md")
 LEAST = 55
 # Notes are made by functions of these names, each with the code in front or behind the severity; `status_from` and `problem` share a few.
-MADE = re.compile(r'(?:\b(?:note|warning)\((?:\s*ofUpstream: \w+,)?\s*|\.(?:warning|note),\s*|\bcode: )"((?:\\\(setting\))?[a-z0-9_]+)"')
+MADE = re.compile(r'(?:\b(?:note|warning)\((?:\s*ofUpstream: \w+,)?\s*|\.(?:warning|note),\s*(?:ofUpstream: \w+,\s*)?|\bcode: )"((?:\\\(setting\))?[a-z0-9_]+)"')
 TLS = re.compile(r'case [^:]*: "(tls_[a-z0-9_]+)"')
 
 

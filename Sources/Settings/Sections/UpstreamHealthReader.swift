@@ -28,7 +28,11 @@ struct UpstreamHealthReader {
         passive.ejection = section.time("ejection", standard: Sourced(passive.ejection)).value
         passive.maximumEjection = section.time("max_ejection", standard: Sourced(passive.maximumEjection)).value
         if passive.maximumEjection < passive.ejection, context.failures == failures {
-            context.report(section.position, "\"max_ejection\" is shorter than \"ejection\"")
+            // It may be one that nobody has written.
+            context.report(
+                section.position,
+                "\"max_ejection\", which is \(Units.describe(passive.maximumEjection)) here, is shorter than \"ejection\""
+            )
         }
         section.finish()
     }

@@ -98,7 +98,10 @@ struct UpstreamReader {
         upstream.resolving.minimum = resolve.time("min", standard: Sourced(upstream.resolving.minimum)).value
         upstream.resolving.maximum = resolve.time("max", standard: Sourced(upstream.resolving.maximum)).value
         if upstream.resolving.maximum < upstream.resolving.minimum, context.failures == failuresBefore {
-            context.report(resolve.position, "\"resolve\" has a \"max\" that is shorter than its \"min\"")
+            context.report(
+                resolve.position,
+                "\"max\" of \"resolve\", which is \(Units.describe(upstream.resolving.maximum)) here, is shorter than \"min\""
+            )
         }
         resolve.finish()
     }
