@@ -32,15 +32,17 @@ enum SettingsPath {
         return loaded
     }
 
-    /// Logs what the settings can't have on this machine; `beginning` goes before each line.
-    static func warn(of loaded: SettingsFile, as beginning: String = "") {
-        for note in loaded.machineNotes {
-            OperationalLog.note("\(beginning)\(note) (line \(note.line))", level: .warning)
-        }
+    /// Logs what the settings can't have on this machine.
+    static func warn(of loaded: SettingsFile) {
+        for remark in remarks(of: loaded) { OperationalLog.note(remark, level: .warning) }
+    }
+
+    private static func remarks(of loaded: SettingsFile) -> [String] {
+        loaded.machineNotes.map { "\($0) (line \($0.line))" }
     }
 
     /// The settings of `file` once more, for a proxy that runs: checked, their examples run.
-    /// `reread` gets what was read. What this machine doesn't have for it is logged where it `warns`.
+    /// `reread` gets what was read. What this machine doesn't have for it is logged where it `warns`, as it takes effect.
     static func reload(
         _ file: String, withoutSecrets: Bool = false, keeping reread: RereadSettings, warns: Bool = false
     ) -> Result<ProxySettings, ReloadFailure> {
@@ -49,8 +51,10 @@ enum SettingsPath {
             let loaded = try SettingsFile.load(file, withoutSecrets: withoutSecrets, files: &files)
             try loaded.runExamples()
             reread.keep(loaded)
-            if warns { warn(of: loaded, as: "reload: ") }
-            return .success(loaded.settings)
+            var settings = loaded.settings
+            // Whether a line is written is for the new settings to say, which aren't in effect yet.
+            if warns { settings.lifecycle.remarks = remarks(of: loaded) }
+            return .success(settings)
         } catch {
             return .failure(ReloadFailure(reasons: CommandFault(error, in: file).lines, files: files))
         }

@@ -233,6 +233,18 @@ class ReloadTests(ReloadTestCase):
         recast.says('a new value of "workers" takes effect after a restart')
         self.assertEqual(self.status("/new"), 200)
 
+    def test_the_lines_of_a_reload_have_the_level_that_it_brings(self):
+        recast = self.start(settings="log:\n  level: info\n")
+        self.write(self.text.replace("level: info", "level: error").replace("workers: 2", "workers: 3").replace("/plain", "/quiet"))
+        recast.process.send_signal(signal.SIGHUP)
+        wait_until("the new route serves", lambda: self.status("/quiet") == 200)
+        self.write(self.text.replace("level: info", "level: warning\nreuse_port: true").replace("/plain", "/loud"))
+        recast.process.send_signal(signal.SIGHUP)
+        wait_until("the new route serves", lambda: self.status("/loud") == 200)
+        recast.says('a new value of "reuse_port" takes effect after a restart')
+        self.assertEqual(count_lines(recast, "takes effect after a restart"), 1)
+        self.assertEqual(count_lines(recast, "reload: serving"), 0)
+
     def test_the_admin_port_shows_what_runs_and_not_what_waits_for_a_restart(self):
         port, line = admin_port()
         recast = self.start(settings=line + "memory: { bodies: 100MiB }\n")

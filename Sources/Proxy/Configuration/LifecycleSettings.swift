@@ -15,6 +15,8 @@ public struct LifecycleSettings: Hashable, Sendable {
     public var reusePort = false
     /// The files that the settings were read from, those of `${file:…}` among them, as they were before.
     public var files: [ReadFile] = []
+    /// What this machine doesn't have for settings that are read again, a line each: logged when they take effect. Not in the file.
+    public var remarks: [String] = []
 
     public init() {}
 }

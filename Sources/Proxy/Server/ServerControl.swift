@@ -416,12 +416,16 @@ extension ServerControl {
             refuse(["\(error)"])
             return watch(settings.lifecycle.files, besides: old.lifecycle.files)
         }
+        // Nothing can fail from here on, and what there is to say is said as the new settings have it. A level that was set at the admin
+        // port stays, unless they now say another one.
+        OperationalLog.use(settings.admin.logFormat)
+        if settings.admin.logLevel != old.admin.logLevel { OperationalLog.level = settings.admin.logLevel }
+        for remark in settings.lifecycle.remarks { worker.logger.warning("reload: \(remark)") }
         for name in ServerRestart.needed(from: old, to: settings) {
             worker.logger.warning("reload: a new value of \"\(name)\" takes effect after a restart")
         }
         let settings = Self.keepingWhatRuns(of: old, in: settings)
         self.settings = settings
-        // Nothing can fail from here on.
         let onLeft = beginLeaving(removed)
         distribute(
             opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink, onLeft: onLeft) }
@@ -432,9 +436,6 @@ extension ServerControl {
         admin?.services.adopted()
         admin?.hosts = settings.admin.hosts
         admin?.console = settings.admin.console
-        OperationalLog.use(settings.admin.logFormat)
-        // A level that was set at the admin port stays, unless the settings now say another one.
-        if settings.admin.logLevel != old.admin.logLevel { OperationalLog.level = settings.admin.logLevel }
         worker.counters.lifecycle.reloads += 1
         worker.counters.lifecycle.isLastReloadRefused = false
         worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
