@@ -95,6 +95,17 @@ import Testing
                 "compress.level: each coding's own -", "compress.plain: true 4", "compress: br, zstd, gzip 6",
             ])
         #expect(try shown("compress: { level: 9 }", "compress: off").last == "compress: off 6")
+        // What a route doesn't say of a mapping comes from where it stands.
+        #expect(
+            try shown("codings: { undo: gzip, ask: true }", "codings: { ask: false }").prefix(2) == [
+                "codings: gzip 4", "codings.ask: false 6",
+            ])
+        #expect(
+            try shown("codings: { undo: gzip, ask: true }", "codings: off").prefix(2) == [
+                "codings: off 6", "codings.ask: true 4",
+            ])
+        // A route that asks for what "defaults" switch off would ask for nothing.
+        #expect(throws: SettingsMistakes.self) { try shown("codings: off", "codings: { ask: true }") }
     }
 
     @Test(

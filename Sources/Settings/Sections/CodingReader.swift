@@ -31,15 +31,17 @@ struct CodingReader {
         var origin = EffectiveValue.Origin.standard
         var originOfAsk = origin
         if let node = section.take("codings") {
-            origin = .line(node.position.line)
             if case .mapping = node.content {
                 guard let part = SectionReader(node, "\"codings\"", path: "codings", context) else { return }
-                let undo = part.take("undo").flatMap { undone($0, "\"undo\"") }
-                if let undo { options.undone = undo }
+                if let node = part.take("undo"), let undo = undone(node, "\"undo\"") {
+                    options.undone = undo
+                    origin = .line(node.position.line)
+                }
                 if let node = part.take("ask"), let asks = context.bool(node, "\"ask\"") {
                     options.asks = asks
                     originOfAsk = .line(node.position.line)
-                    if asks, undo?.isEmpty == true {
+                    // Also where "defaults" say so.
+                    if asks, options.undone.isEmpty {
                         context.report(
                             node.position,
                             "\"ask\" is for codings that are undone, and \"undo\" is off: remove one of them")
@@ -48,6 +50,7 @@ struct CodingReader {
                 part.finish()
             } else if let codings = undone(node, "\"codings\"") {
                 options.undone = codings
+                origin = .line(node.position.line)
             }
         }
         section.record("codings", options.undone.isEmpty ? "off" : Self.describe(options.undone), origin)
