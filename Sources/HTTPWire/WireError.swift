@@ -22,6 +22,9 @@ public struct WireError: Error, Hashable, Sendable {
     /// One constant sentence. It never holds bytes of the message.
     public var reason: String { fault.texts.reason.description }
 
+    /// The setting that bounds what came, as `limits.head`, where one does. Of a request: nothing bounds a response's but a constant.
+    public var setting: String? { fault.setting?.description }
+
     /// The same of a response. No setting bounds its head, so none is named.
     public var responseReason: String { fault.responseReason ?? reason }
 

@@ -101,6 +101,17 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// The setting that bounds what came, of a request's head; nil of all else.
+    var setting: StaticString? {
+        switch self {
+        case .requestLineTooLong: "limits.request_line"
+        case .fieldLineTooLong: "limits.field_line"
+        case .headTooLarge: "limits.head"
+        case .tooManyFields: "limits.header_fields"
+        default: nil
+        }
+    }
+
     /// What is said of a response in place of `texts`: its head is bounded by the defaults of `WireLimits`, which no setting changes.
     var responseReason: String? {
         let limits = WireLimits()

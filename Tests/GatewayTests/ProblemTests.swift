@@ -63,6 +63,45 @@ import Transcoding
         #expect(insecure["detail"] as? String == "no TLS connection to the upstream can be made: expired")
     }
 
+    @Test("a limit and a time say which setting they are, and so does whatever names one in its sentence")
+    func settings() throws {
+        let table: [(Refusal, String)] = [
+            (.headTimeout, "timeouts.header"), (.bodyTimeout, "timeouts.body_gap"),
+            (.bodyTooSlow(9), "min_rate.request"),
+            (.requestTimeout(isRead: true), "timeouts.request"), (.requestTimeout(isRead: false), "timeouts.request"),
+            (.tooManyConnections, "connections.per_client"), (.bodyTooLarge(9), "limits.body"),
+            (.signedTooLarge(9), "limits.signed"), (.notVerified(.tooLong, status: 401, lacking: nil), "limits.signed"),
+            (.spool(.total, upstream: "api"), "spool.total"), (.memoryExhausted, "memory.bodies"),
+            (.loopDetected(8), "loop_limit"), (.lengthRequired, "require_length"), (.underscoreName, "underscores"),
+            (.dotSegment(1), "paths.dot_segments"), (.emptySegment(1), "paths.empty_segments"),
+        ]
+        for (refusal, setting) in table { #expect(try body(refusal)["setting"] as? String == setting) }
+        let heads = [
+            ("GET /\(String(repeating: "a", count: 300)) HTTP/1.1\r\n\r\n", "limits.request_line"),
+            ("GET / HTTP/1.1\r\nA: \(String(repeating: "a", count: 300))\r\n\r\n", "limits.field_line"),
+            ("GET / HTTP/1.1\r\n\(String(repeating: "A: b\r\n", count: 5))\r\n", "limits.header_fields"),
+            (
+                "GET / HTTP/1.1\r\n\(String(repeating: "A: \(String(repeating: "b", count: 200))\r\n", count: 3))\r\n",
+                "limits.head"
+            ),
+        ]
+        for (text, setting) in heads {
+            var limits = WireLimits()
+            (limits.requestLine, limits.fieldLine, limits.head, limits.fieldCount) = (256, 256, 512, 4)
+            var parser = RequestParser(limits: limits)
+            var head = MessageHead()
+            let bytes = Array(text.utf8)
+            do throws(WireError) {
+                _ = try parser.parse(bytes.span, into: &head)
+                Issue.record("a head beyond \(setting) is taken")
+            } catch {
+                #expect(try body(.wire(error))["setting"] as? String == setting)
+                // Of a response no setting bounds it.
+                #expect(try body(.badResponse(.wire(error)))["setting"] == nil)
+            }
+        }
+    }
+
     @Test(
         "an error that can't be converted keeps its status and what the status needs, anything else is a 502",
         arguments: [

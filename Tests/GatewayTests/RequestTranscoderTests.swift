@@ -703,6 +703,7 @@ import Transcoding
             var front = Front(streams: false)
             let refusal = refusal { try front.run(&transcoder, cut.slices) }
             #expect(refusal?.code == (more < 0 ? "query_too_long" : nil))
+            #expect(refusal?.setting == (more < 0 ? "limits.request_line" : nil))
             if more >= 0 {
                 #expect(transcoder.query == query && front.output.isEmpty && transcoder.writesQuery == true)
             }

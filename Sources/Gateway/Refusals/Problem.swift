@@ -37,8 +37,8 @@ package struct Problem {
         if let error = refusal.conversionError {
             if let field = error.field { json.member(field.hasPrefix("/") ? "pointer" : "field", field) }
             if let offset = error.offset { json.member("offset", number: offset) }
-            if let setting = error.setting { json.member("setting", setting) }
         }
+        if let setting = refusal.setting { json.member("setting", setting) }
         json.endObject()
         return json.output
     }

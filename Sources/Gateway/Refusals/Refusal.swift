@@ -432,4 +432,23 @@ extension Refusal {
         default: nil
         }
     }
+
+    /// The setting that decides, as the settings write it; nil where none does, or one of several.
+    package var setting: String? {
+        switch self {
+        case .wire(let error): error.setting
+        case .dotSegment: "paths.dot_segments"
+        case .emptySegment: "paths.empty_segments"
+        case .lengthRequired: "require_length"
+        case .underscoreName: "underscores"
+        case .loopDetected: "loop_limit"
+        case .rateLimited: "rate_limit"
+        case .headTimeout: "timeouts.header"
+        case .bodyTimeout: "timeouts.body_gap"
+        case .bodyTooSlow: "min_rate.request"
+        case .requestTimeout: "timeouts.request"
+        case .tooManyConnections: "connections.per_client"
+        default: conversionError?.setting
+        }
+    }
 }

@@ -322,7 +322,8 @@ package struct RequestTranscoder: ~Copyable {
     private var queryTooLong: Refusal {
         let error = ConversionError(
             .unrepresentable, code: "query_too_long",
-            reason: "the body makes a query beyond \(requestLine) bytes, which no target can carry")
+            reason: "the body makes a query beyond \(requestLine) bytes, which no target can carry",
+            setting: "limits.request_line")
         return .conversion(error, accepted: [])
     }
 
