@@ -46,7 +46,8 @@ enum Learning {
 
     /// How many bodies couldn't be read, by the code of the error.
     static func counts(_ bodies: [String: Int]) -> String {
-        bodies.sorted { $0.key < $1.key }.map { "\($0.value) times \($0.key)" }.joined(separator: ", ")
+        bodies.sorted { $0.key < $1.key }.map { "\($0.value) \($0.value == 1 ? "body" : "bodies") with \($0.key)" }
+            .joined(separator: ", ")
     }
 
     /// - Parameter definition: the proposal at its place among the routes; nil: it has none.

@@ -421,7 +421,7 @@ class LearnTests(TryTestCase):
         code, output, errors = self.learn(*files)
         self.assertEqual(code, 0, errors)
         self.assertEqual(output, "request:\n  decode:\n    as: form\n  fields:\n    n: integer\n    s: array\n  encode:\n    as: json\n")
-        self.assertEqual(errors, "recast learn: left out: 1 times form_conflict\n")
+        self.assertEqual(errors, "recast learn: left out: 1 body with form_conflict\n")
         code, output, _ = self.learn("--json", "-", data=b"a=1")
         self.assertEqual((code, json.loads(output)["fields"][0]["type"]), (0, "integer"))
         code, output, _ = self.learn("--type", "application/json", "--to", "form", "-", data=b'{"a":1}')
@@ -439,7 +439,23 @@ class LearnTests(TryTestCase):
                 self.assertNotIn("c4n4ry", output)
         code, output, errors = self.learn("--to", "form", "-", data=b'{"s":[]}')
         self.assertEqual((code, output), (65, ""))
-        self.assertIn("read as application/json, becomes form: 1 times field_empty", errors)
+        self.assertIn("read as application/json, becomes form: 1 body with field_empty", errors)
+
+    def test_a_file_beside_fields_gets_a_name_of_its_own(self):
+        """Rails' and PHP's way to name an upload: what is proposed takes it, and nothing is refused for where it stands."""
+        def part(name, more=""):
+            return f'--b\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\nv\r\n'
+
+        body = (part("user[name]") + part("user[photo]", '; filename="a.png"') + "--b--\r\n").encode()
+        code, output, errors = self.learn("-", data=body)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(output, "request:\n  decode:\n    as: multipart\n  map:\n    rename:\n      user.photo: user_photo\n"
+                         "  encode:\n    as: json\n    files: base64\n")
+        path = self.write("version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: 127.0.0.1:3000 }\nroutes:\n  - name: a\n    match: /a\n"
+                          "    upstream: app\n" + "".join(f"    {line}\n" for line in output.splitlines()), "learnt.yaml")
+        result = subprocess.run([RECAST, "explain", path, "a", "--type", "multipart/form-data; boundary=b", "--json"], input=body,
+                                capture_output=True, timeout=DEADLINE)
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_what_cannot_be_learnt_from(self):
         self.assertEqual(self.learn("--to", "text", "-")[0], 64)
@@ -479,7 +495,7 @@ class LearnFromProxyTests(TryTestCase):
             (("--admin", f"http://{place}/console#token={token}"), {"RECAST_TOKEN": "other"}),
         ):
             self.assertEqual(self.learn("rest", *arguments, **variables),
-                             (0, self.DEFINITION, "recast learn: left out: 1 times form_conflict\n"), (arguments, variables))
+                             (0, self.DEFINITION, "recast learn: left out: 1 body with form_conflict\n"), (arguments, variables))
         code, output, _ = self.learn("rest", "--admin", place, "--json", RECAST_TOKEN=token)
         self.assertEqual((code, json.loads(output)), (0, trying.ask("GET", "/console/learn?route=rest")[1]))
         self.assertNotIn("c4n4ry", output)

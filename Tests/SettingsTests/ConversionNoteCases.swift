@@ -516,6 +516,11 @@ extension ConversionNoteTests {
             body: fieldPart + filePart + "--b--\r\n", output: ordered(filePart, fieldPart),
             twin: filePart + fieldPart + "--b--\r\n"),
         Case(
+            conversion: "multipart -> json(files: base64)", code: "files_shared_root",
+            body: (fieldPart + filePart).replacing("\"t\"", with: "\"u[t]\"").replacing("\"f\"", with: "\"u[f]\"")
+                + "--b--\r\n",
+            output: "!files_shared_root u[f]"),
+        Case(
             conversion: "multipart -> json", code: "files_unrepresentable", body: file,
             output: "!files_unrepresentable f",
             mended: (

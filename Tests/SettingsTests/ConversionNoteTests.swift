@@ -74,14 +74,34 @@ import Transcoding
         arguments: [
             "form -> json", "json -> json", "form -> form",
             "xml -> json",
-            "multipart -> json(files: object)", "auto -> json(files: object)",
             "bplist -> bplist", "text -> json", "raw -> multipart", "text -> text",
         ])
     func silent(conversion: String) throws {
         let notes = try Conversions.parse(conversion).notes()
         #expect(notes.filter { !["dates_text", "data_text"].contains($0.code) }.map(\.description) == [])
-        guard !conversion.hasPrefix("auto") else { return }
         #expect(notes.isEmpty || conversion == "bplist -> bplist")
+    }
+
+    @Test(
+        "that files can't stand among fields is noted where they become values of a document, at names that may be below one",
+        arguments: [
+            ("multipart -> json(files: object)", "user[avatar] beside"),
+            ("auto -> json(files: object)", "user[avatar] beside"),
+            ("multipart(nesting: dots) -> xml(files: base64)", "user.avatar beside"),
+            ("multipart(nesting: flat) -> json(files: base64)", "under the name of a field"),
+            ("multipart -> json(files: { 'u.*': base64 })", "user[avatar] beside"),
+            ("multipart -> json(files: { f: base64 })", nil), ("multipart -> json(files: drop)", nil),
+            ("multipart -> json", nil), ("json -> json", nil), ("multipart -> form(files: base64)", nil),
+            ("multipart -> multipart", nil),
+        ])
+    func sharedObjects(_ conversion: String, _ words: String?) throws {
+        let notes = try Conversions.parse(conversion).notes().filter { $0.code == "files_shared_root" }
+        #expect(notes.count == (words == nil ? 0 : 1))
+        if let words, let note = notes.first {
+            #expect(note.what.contains(words))
+            #expect(note.outcome == .refused)
+            #expect((note.remedy == nil) == (conversion.contains("flat")))
+        }
     }
 
     @Test("XML in its lossless form carries all but the characters that XML excludes")
@@ -182,7 +202,7 @@ import Transcoding
     private static func isElsewhere(_ note: ConversionNote) -> Bool {
         guard let remedy = note.remedy else { return false }
         return ["where it is read", "where they are read"].contains { remedy.contains($0) }
-            || remedy.hasPrefix("map.remove") || remedy.hasPrefix("field names")
+            || remedy.hasPrefix("map.remove") || remedy.hasPrefix("map.rename") || remedy.hasPrefix("field names")
     }
 
     private static let conversions: [String] = {

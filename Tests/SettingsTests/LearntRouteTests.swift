@@ -115,6 +115,43 @@ import Transcoding
         #expect(!document.definition.contains("fields"))
     }
 
+    @Test(
+        "a file in one object with fields gets a name of its own",
+        arguments: [
+            (["u[n]", "u[f]:"], ["u.f: u_f"]), (["u[f]:", "u[n]"], ["u.f: u_f"]),
+            (["u[n]", "u[f][]:", "u[f][]:"], ["u.f: u_f"]),
+            (["u[n]", "u[a][f]:", "u[g]:"], ["u.a.f: u_a_f", "u.g: u_g"]),
+            (["n", "u[f]:"], []), (["u_f", "u[f]:"], []),
+        ])
+    func filesBesideFields(_ names: [String], _ renames: [String]) throws {
+        let sample = LearntRoute.Sample(type: Self.multipart, body: Self.body(of: names))
+        let learnt = try LearntRoute(from: [sample])
+        let lines = learnt.definition.split(separator: "\n").map { $0.drop { $0 == " " } }
+        #expect(lines.contains("map:") == !renames.isEmpty)
+        for rename in renames { #expect(lines.contains(Substring(rename)), "\(learnt.definition)") }
+        #expect(ConversionRun.run(try Self.plan(learnt), .whole(sample.body)).failure == nil)
+    }
+
+    @Test("a file has no name of its own among elements, under a field's name, and where the name is taken")
+    func filesAmongFields() throws {
+        for names in [["i[0][n]", "i[0][f]:"], ["f", "f:"], ["u[n]", "u[f]:", "u_f"]] {
+            let sample = LearntRoute.Sample(type: Self.multipart, body: Self.body(of: names))
+            #expect(throws: LearntRoute.Unreadable(bodies: ["files_shared_root": 1])) {
+                try LearntRoute(from: [sample])
+            }
+        }
+    }
+
+    /// A multipart body of parts of these names, a file where one ends in `:`.
+    private static func body(of names: [String]) -> [UInt8] {
+        let parts = names.map { name in
+            let file = name.hasSuffix(":") ? "\"; filename=\"x" : ""
+            return
+                "--b\r\nContent-Disposition: form-data; name=\"\(name.replacing(":", with: ""))\(file)\"\r\n\r\nv\r\n"
+        }
+        return Array((parts.joined() + "--b--\r\n").utf8)
+    }
+
     @Test func whatCannotBeReadIsCounted() throws {
         let learnt = try LearntRoute(from: Self.forms(["a=1", "a=1&a[b]=2", "b=1", "a=1&a[b]=3"]))
         #expect(learnt.bodies == 2)

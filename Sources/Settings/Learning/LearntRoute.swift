@@ -64,6 +64,8 @@ public struct LearntRoute: Sendable {
     public init(from samples: [Sample], to output: BodyEncoding = .json) throws(Unreadable) {
         var unreadable: [String: Int] = [:]
         var readable: [(sample: Sample, encoding: BodyEncoding)] = []
+        // Of `readable`, those that are none before files have names of their own.
+        var shared: [Int] = []
         var bytes = 0
         for sample in samples.prefix(Self.sampleLimit) {
             bytes += sample.body.count
@@ -71,7 +73,21 @@ public struct LearntRoute: Sendable {
             do throws(ConversionError) {
                 readable.append((sample, try Self.encoding(sample, to: output)))
             } catch {
+                if error.code == "files_shared_root", output.hasObjects {
+                    shared.append(readable.count)
+                    readable.append((sample, .multipart))
+                } else {
+                    unreadable[error.code, default: 0] += 1
+                }
+            }
+        }
+        let renames = shared.isEmpty ? [] : Self.renames(Self.shapes(of: readable, FieldDecodingOptions()))
+        for index in shared.reversed() {
+            do throws(ConversionError) {
+                _ = try Self.encoding(readable[index].sample, to: output, renames)
+            } catch {
                 unreadable[error.code, default: 0] += 1
+                readable.remove(at: index)
             }
         }
         guard !readable.isEmpty else { throw Unreadable(bodies: unreadable) }
@@ -80,7 +96,7 @@ public struct LearntRoute: Sendable {
         for (sample, encoding) in readable where encoding.isFlat { Self.collect(sample, encoding, nil, &names) }
         var reading = FieldDecodingOptions()
         if names.hasCommonDots, !names.hasBrackets { reading.nesting = .dots }
-        var proposal = Proposal(encodings: encodings, output: output, nesting: reading.nesting)
+        var proposal = Proposal(encodings: encodings, output: output, nesting: reading.nesting, renames: renames)
         var shapes = Self.shapes(of: readable, reading)
         proposal.rules = output.hasObjects ? Self.rules(shapes) : []
         // What a field's values look like may not be how it is read with its neighbours.
@@ -94,7 +110,7 @@ public struct LearntRoute: Sendable {
         if output.hasObjects, encodings.allSatisfy(\.isFlat), let field = Self.document(shapes) {
             // Where there are others, it may be a value as well as the document: that is said, and left to who reads it.
             let isAlone = shapes.shapes.count == 1
-            var other = Proposal(encodings: encodings, output: output, nesting: reading.nesting)
+            var other = Proposal(encodings: encodings, output: output, nesting: reading.nesting, renames: renames)
             var rule = DocumentRule(field)
             rule.rest = isAlone ? .reject : .merge
             other.document = rule
@@ -132,9 +148,12 @@ public struct LearntRoute: Sendable {
 
     // MARK: - What is seen
 
-    /// The encoding of a body that can be converted without any rule.
-    private static func encoding(_ sample: Sample, to output: BodyEncoding) throws(ConversionError) -> BodyEncoding {
+    /// The encoding of a body that can be converted without any rule but `renames`.
+    private static func encoding(
+        _ sample: Sample, to output: BodyEncoding, _ renames: [FieldMap.Rename] = []
+    ) throws(ConversionError) -> BodyEncoding {
         var plan = ConversionPlan(inputs: BodyEncoding.structured, output: output)
+        plan.map.rename = renames
         if !output.hasFiles { plan.fieldEncoding.files = .base64 }
         let encoding = try plan.inputEncoding(for: Array(sample.type.utf8).span)
         _ = try ExampleConversion.run(plan, sample.body, type: sample.type)
@@ -195,6 +214,29 @@ public struct LearntRoute: Sendable {
         return rules
     }
 
+    /// Names of their own for the files that stand in one object with fields, which can't go out before these: `user[avatar]` beside
+    /// `user[name]` becomes `user_avatar`. None for what stands in the elements of an array, which a rename doesn't lead out of.
+    private static func renames(_ shapes: FieldShapes) -> [FieldMap.Rename] {
+        func root(_ path: FieldPath) -> [UInt8]? {
+            if case .key(let key)? = path.segments.first { key } else { nil }
+        }
+        var taken = Set(shapes.shapes.compactMap { root($0.path) })
+        let ofFields = Set(shapes.shapes.compactMap { $0.isFile ? nil : root($0.path) })
+        var renames: [FieldMap.Rename] = []
+        for shape in shapes.shapes where shape.isFile {
+            guard let root = root(shape.path), ofFields.contains(root) else { continue }
+            var from = shape.path
+            while from.segments.last == .any { from.segments.removeLast() }
+            let keys = from.segments.compactMap { if case .key(let key) = $0 { key } else { nil } }
+            let name = Array(keys.joined(separator: [UInt8(ascii: "_")]))
+            guard keys.count > 1, keys.count == from.segments.count, !renames.contains(where: { $0.from == from }),
+                taken.insert(name).inserted
+            else { continue }
+            renames.append(.init(from: from, to: FieldPath([.key(name)])))
+        }
+        return renames
+    }
+
     /// The field of each body that holds a JSON text, an object or an array, where there is one such field, with a plain name; nil: none,
     /// or several.
     private static func document(_ shapes: FieldShapes) -> FieldPath? {
@@ -235,6 +277,8 @@ private struct Proposal {
     var encodings: [BodyEncoding]
     var output: BodyEncoding
     var nesting: NestingStyle
+    /// Names of their own for files.
+    var renames: [FieldMap.Rename]
     var rules: [TypeRule] = []
     /// The field whose JSON text is the document; nil: the body is.
     var document: DocumentRule?
@@ -284,6 +328,7 @@ private struct Proposal {
         var plan = ConversionPlan(inputs: encodings.count == 1 ? encodings : BodyEncoding.structured, output: output)
         plan.fieldDecoding.nesting = nesting
         plan.document = document
+        plan.map.rename = renames
         if !output.hasFiles { plan.fieldEncoding.files = .base64 }
         plan.types = rules
         return plan
@@ -304,6 +349,10 @@ private struct Proposal {
         var encode = [member("as", word(output.rawValue))]
         if encodings.contains(.multipart), !output.hasFiles { encode.append(member("files", word("base64"))) }
         var request = [member("decode", .mapping(decode))]
+        if !renames.isEmpty {
+            let paths = renames.map { member($0.from.description, word($0.to.description)) }
+            request.append(member("map", .mapping([member("rename", .mapping(paths))])))
+        }
         if !rules.isEmpty {
             let types = rules.map { member($0.path.description, word($0.type.rawValue)) }
             request.append(member("fields", .mapping(types)))

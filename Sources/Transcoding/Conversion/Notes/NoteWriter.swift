@@ -20,6 +20,7 @@ internal struct NoteWriter {
                 "are left out where its text becomes several parts or goes into another one", nil)
         }
         writeFiles()
+        writeSharedObjects()
         writeOrder()
         writeMap()
     }
@@ -185,6 +186,26 @@ internal struct NoteWriter {
         // A rule for every name leaves none over.
         guard !plan.files.contains(where: { $0.path.segments == [.any] }) else { return }
         writeFile(plan.files.isEmpty ? "a file" : "any other file", "files", plan.generalFilePolicy)
+    }
+
+    /// That files go into a document before its fields, and so not between them.
+    private mutating func writeSharedObjects() {
+        guard plan.inputs.contains(.multipart), plan.output.hasObjects else { return }
+        func isKept(_ policy: FilePolicy) -> Bool { policy == .base64 || policy == .object }
+        // A rule for one name of the root is about no file that stands deeper.
+        guard
+            isKept(plan.generalFilePolicy)
+                || plan.files.contains(where: { isKept($0.policy) && $0.path.rootKey == nil })
+        else { return }
+        let nesting = plan.fieldDecoding.nesting
+        guard nesting != .flat else {
+            // A rename would take both along.
+            return refused("files_shared_root", "a file under the name of a field", nil)
+        }
+        let names = nesting == .dots ? "user.avatar beside user.name" : "user[avatar] beside user[name]"
+        refused(
+            "files_shared_root", "a file in one object or array with fields, as \(names),",
+            "map.rename gives it a name of its own")
     }
 
     /// That files overtake fields, where these are held until the body's end.
