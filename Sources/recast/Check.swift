@@ -33,7 +33,7 @@ struct Check: ParsableCommand {
             loaded = try SettingsFile.load(file, withoutSecrets: secrets.noSecrets)
             try loaded.runExamples()
         } catch {
-            guard json else { throw CommandFault(error, in: file) }
+            guard json else { throw SettingsPath.fault(error, in: file, secrets) }
             try report(error.all.map(finding), ok: false, [])
             throw CommandFault(CommandFault.data)
         }

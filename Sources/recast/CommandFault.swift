@@ -29,5 +29,9 @@ struct CommandFault: Error {
     init(_ mistakes: SettingsMistakes, in file: String) {
         code = Self.data
         lines = mistakes.all.map { "\(SettingsPath.shown(file)):\($0)" }
+        // Who has named no file may have none yet.
+        if file == SettingsPath.standard, mistakes.all[0].code == .file {
+            lines.append("without a FILE it is this one: recast init lists files to begin with")
+        }
     }
 }

@@ -54,7 +54,7 @@ struct Explain: ParsableCommand {
     @OptionGroup var secrets: SecretsOption
 
     func run() throws {
-        let loaded = try SettingsPath.load(file, withoutSecrets: secrets.noSecrets)
+        let loaded = try SettingsPath.load(file, secrets)
         guard let index = loaded.settings.routes.firstIndex(where: { $0.name == route }) else {
             throw usage("\(file) has no route \"\(route)\": \(loaded.hint(forRoute: route))")
         }

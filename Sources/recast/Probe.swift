@@ -35,10 +35,16 @@ struct Probe: ParsableCommand {
         guard (1...3600).contains(timeout) else {
             throw CommandFault(CommandFault.usage, "recast probe: --timeout is 1 to 3600 seconds, not \(timeout)")
         }
-        guard let port = AskedPort(address), path.hasPrefix("/"), path.utf8.allSatisfy({ 33...126 ~= $0 })
-        else {
+        guard let port = AskedPort(address) else {
             throw CommandFault(
-                CommandFault.usage, "recast probe: write an address and a path, as in 127.0.0.1:9901 /ready")
+                CommandFault.usage,
+                "recast probe: \"\(address)\" is not an address: write 127.0.0.1:9901, [::1]:9901 or unix:/path, without a name of "
+                    + "a host, and the path behind it, as in 127.0.0.1:9901 /ready")
+        }
+        guard path.hasPrefix("/"), path.utf8.allSatisfy({ 33...126 ~= $0 }) else {
+            throw CommandFault(
+                CommandFault.usage,
+                "recast probe: a path begins with / and is visible ASCII, as in 127.0.0.1:9901 /ready")
         }
         let take: ((Span<UInt8>) -> String?)? = print ? { Self.show($0) } : nil
         let answer: AskedPort.Answer

@@ -14,7 +14,7 @@ struct Routes: ParsableCommand {
     @OptionGroup var secrets: SecretsOption
 
     func run() throws {
-        let loaded = try SettingsPath.load(file, withoutSecrets: secrets.noSecrets)
+        let loaded = try SettingsPath.load(file, secrets)
         var lines = rows(loaded.effective.map(loaded.redacted))
         for (route, values) in zip(loaded.settings.routes, loaded.effectiveOfRoutes) {
             lines += ["", route.name] + rows(values.map(loaded.redacted))

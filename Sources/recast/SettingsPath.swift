@@ -12,24 +12,37 @@ enum SettingsPath {
         file == SettingsEnvironment.standardInput ? "<stdin>" : file
     }
 
-    /// The checked settings of `file`; all that is wrong with it otherwise.
-    static func load(_ file: String, withoutSecrets: Bool = false) throws(CommandFault) -> SettingsFile {
+    /// The checked settings of `file`, for a command that takes `--no-secrets`; all that is wrong with it otherwise.
+    static func load(_ file: String, _ secrets: SecretsOption) throws(CommandFault) -> SettingsFile {
         do {
-            return try SettingsFile.load(file, withoutSecrets: withoutSecrets)
+            return try SettingsFile.load(file, withoutSecrets: secrets.noSecrets)
         } catch {
-            throw CommandFault(error, in: file)
+            throw fault(error, in: file, secrets)
         }
     }
 
-    /// As above, whose examples give what they say.
+    /// What is wrong with `file`, and where that is nothing but what is missing on this machine, the option that does without.
+    static func fault(_ mistakes: SettingsMistakes, in file: String, _ secrets: SecretsOption) -> CommandFault {
+        var fault = CommandFault(mistakes, in: file)
+        // Standard input has been read; and where examples were run, all was there.
+        if !secrets.noSecrets, file != SettingsEnvironment.standardInput,
+            !mistakes.all.contains(where: { $0.code == .example }),
+            (try? SettingsFile.load(file, withoutSecrets: true)) != nil
+        {
+            fault.lines.append("--no-secrets reads the settings without what is missing here")
+        }
+        return fault
+    }
+
+    /// The checked settings of `file`, whose examples give what they say.
     static func loadWithExamples(_ file: String) throws(CommandFault) -> SettingsFile {
-        let loaded = try load(file)
         do {
+            let loaded = try SettingsFile.load(file)
             try loaded.runExamples()
+            return loaded
         } catch {
             throw CommandFault(error, in: file)
         }
-        return loaded
     }
 
     /// Logs what the settings can't have on this machine.

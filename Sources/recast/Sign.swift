@@ -121,6 +121,12 @@ struct SignedRequestOptions: ParsableArguments {
     /// The URL, with the default one where none is given.
     var address: String { url ?? Self.standardURL }
 
+    /// What to do about a URL that is signed and wasn't given, so that `assumed` stands for it; nil where none is wanted.
+    func urlHint(_ scheme: SignatureScheme, _ assumed: String) -> String? {
+        guard url == nil, scheme.signsURL else { return nil }
+        return "\(scheme.name) signs the URL, here \(assumed): --url says which one the sender was told"
+    }
+
     /// Scheme and authority, and path and query.
     var splitURL: (base: String, target: [UInt8]) {
         let (origin, rest) = SignedURL.split(Array(address.utf8))
@@ -186,6 +192,7 @@ struct Sign: ParsableCommand {
         } catch {
             throw CommandFault(CommandFault.data, "recast sign: \(reason(error.fault, scheme, body))")
         }
+        if let hint = options.urlHint(scheme, options.address) { StandardStreams.report("recast sign: \(hint)") }
         for field in fields { try StandardStreams.write(text: "\(field.name): \(field.value)\n") }
         // A request without them is refused before its signature is looked at; what they say isn't signed.
         for name in scheme.requiredHeaders where !fields.contains(where: { $0.name == name }) {
@@ -225,7 +232,7 @@ struct Verify: ParsableCommand {
 
     @Option(
         name: [.customShort("H"), .customLong("header")],
-        help: "A field of the request, as 'Name: value'; as many as it has.")
+        help: "A field of the request, as 'Name: value', or several with a line each; as many as it has.")
     var fields: [String] = []
 
     @Option(help: "PayPal's id of the webhook.")
@@ -241,25 +248,45 @@ struct Verify: ParsableCommand {
         let (base, target) = options.splitURL
         // Without a URL the request says itself where it went.
         settings.publicURL = options.url == nil ? "http://\(head.authority.lossyString())" : base
-        do throws(SignatureError) {
+        func check(_ content: Span<UInt8>) throws(SignatureError) {
             let verifier = try SignatureVerifier(
                 settings, head, target: target.span, isSecure: false, now: options.milliseconds)
-            verifier.update(body.span)
-            try verifier.finish(verifier.needsWholeContent ? body.span : Span())
+            verifier.update(content)
+            try verifier.finish(verifier.needsWholeContent ? content : Span())
+        }
+        do throws(SignatureError) {
+            try check(body.span)
         } catch {
-            throw CommandFault(CommandFault.data, "recast verify: \(error.fault.rawValue): \(error.detail)")
+            var reason = "\(error.fault.rawValue): \(error.detail)"
+            if error.fault == .mismatch {
+                let lineEnd = body.suffix(2) == [0x0D, 0x0A] ? 2 : body.last == 0x0A ? 1 : 0
+                if lineEnd > 0, (try? check(body.span.extracting(droppingLast: lineEnd))) != nil {
+                    reason += "; without the line end behind the body it does"
+                } else if let hint = options.urlHint(scheme, "http://\(head.authority.lossyString())/") {
+                    reason += "; \(hint)"
+                }
+            }
+            throw CommandFault(CommandFault.data, "recast verify: \(reason)")
         }
         try StandardStreams.write(text: "verified: \(scheme.name)\n")
+    }
+
+    /// The lines of a field's text, as `recast sign` prints them, without their ends.
+    private static func lines(_ text: String) -> [[UInt8]] {
+        var lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map(Array.init)
+        while lines.count > 1, lines.last == [] { lines.removeLast() }
+        return lines.map { $0.last == 0x0D ? $0.dropLast() : $0 }
     }
 
     /// The request's head. Its Host is the one among the fields, which must be the URL's, else the URL's.
     private func head() throws(CommandFault) -> MessageHead {
         var lines: [(name: [UInt8], value: [UInt8])] = []
-        for field in fields {
-            guard let colon = field.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-                throw CommandFault(CommandFault.usage, "recast verify: \"\(field)\" is no 'Name: value'")
+        for line in fields.flatMap(Self.lines) {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else {
+                throw CommandFault(
+                    CommandFault.usage, "recast verify: \"\(line.span.lossyString())\" is no 'Name: value'")
             }
-            lines.append((Array(field.utf8[..<colon]), Array(field.utf8[colon...].dropFirst())))
+            lines.append((Array(line[..<colon]), Array(line[colon...].dropFirst())))
         }
         let hasHost = lines.contains { KnownField.find($0.name.span) == .host }
         do throws(WireError) {

@@ -99,6 +99,37 @@ class ExplainTests(unittest.TestCase):
         self.assertEqual((result.returncode, result.errors, told["ok"], "routes" in told), (65, "", False, False))
         self.assertIn("path_colon", [finding["code"] for finding in told["findings"] if finding["severity"] == "warning"])
 
+    def test_a_file_without_its_secrets_alone_is_offered_the_option_that_does_without(self):
+        hint = "--no-secrets reads the settings without what is missing here"
+        secret = "'github(secret: \"${env:RECAST_TEST_NOT_HERE}\")'"
+        text = ("version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: \"127.0.0.1:3000\" }\n"
+                f"routes: [{{ name: a, match: /a, upstream: app, request: form -> json, verify: {secret}%s }}]\n")
+        path = os.path.join(self.folder, "secret.yaml")
+        for more, offered in (("", True), (", verfy: 1", False)):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text % more)
+            for command in (("check", path), ("routes", path), ("explain", path, "a"), ("check", "--quiet", path)):
+                with self.subTest(command, more=more):
+                    result = self.recast(*command)
+                    self.assertEqual((result.returncode, result.output), (65, ""))
+                    lines = result.errors.splitlines()
+                    self.assertIn("the environment has no variable RECAST_TEST_NOT_HERE", lines[0])
+                    self.assertEqual(lines[-1] == hint, offered, result.errors)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text % "")
+        # What would be offered does not, a proxy that serves needs them, and a text that was read is gone.
+        self.assertEqual(self.recast("check", "--no-secrets", path).errors, "")
+        self.assertNotIn(hint, self.recast("serve", path).errors)
+        self.assertNotIn(hint, self.recast("check", "-", data=(text % "").encode()).errors)
+
+    def test_who_names_no_file_and_has_none_hears_of_init(self):
+        result = subprocess.run([RECAST, "serve"], cwd=self.folder, capture_output=True, timeout=DEADLINE)
+        self.assertEqual(result.returncode, 65)
+        lines = result.stderr.decode().splitlines()
+        self.assertEqual(lines[0], "config/recast.yaml:1:1: there is no file config/recast.yaml")
+        self.assertIn("recast init", lines[1])
+        self.assertEqual(len(self.recast("check", os.path.join(self.folder, "none.yaml")).errors.splitlines()), 1)
+
     def test_an_example_that_fails_makes_check_fail_and_shows_both(self):
         result = self.recast("check", self.failing)
         self.assertEqual((result.returncode, result.output), (65, ""))

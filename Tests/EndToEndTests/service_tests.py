@@ -231,7 +231,12 @@ os.execv(sys.argv[2], sys.argv[2:])
         result = probe(f"127.0.0.1:{recast.port}", "/nowhere")
         self.assertEqual(result.returncode, 69)
         self.assertIn(b"404", result.stderr)
-        self.assertEqual(probe("nonsense").returncode, 64)
+        for arguments, reason in ((["localhost:9901"], b'"localhost:9901" is not an address: write 127.0.0.1:9901'),
+                                  (["http://127.0.0.1:9901/ready"], b"is not an address"),
+                                  (["127.0.0.1:9901", "ready"], b"a path begins with /")):
+            result = probe(*arguments)
+            self.assertEqual(result.returncode, 64)
+            self.assertIn(reason, result.stderr)
         recast.stop()
         self.assertEqual(probe(f"127.0.0.1:{recast.port}", "/plain").returncode, 69)
 

@@ -432,11 +432,43 @@ class CommandTests(unittest.TestCase):
                 self.assertNotIn("heim", errors)
 
 
+    def test_who_forgets_the_url_is_told(self):
+        for sender in ("twilio", "mandrill", "square", "hubspot", "rfc9421"):
+            with self.subTest(sender):
+                code, signed, errors = self.run_command("sign", sender, "--secret", "s", "--url", "https://h.example/a")
+                self.assertEqual((code, errors), (0, ""))
+                fields = [part for line in signed.splitlines() for part in ("-H", line)]
+                code, output, errors = self.run_command("verify", sender, "--secret", "s", *fields)
+                self.assertEqual((code, output), (65, ""))
+                self.assertIn("mismatch: ", errors)
+                self.assertIn("signs the URL, here http://localhost/: --url says", errors)
+                code, output, errors = self.run_command("sign", sender, "--secret", "s")
+                self.assertEqual((code, output != ""), (0, True))
+                self.assertIn("signs the URL, here http://localhost/: --url says", errors)
+        for sender in ("github", "slack", "stripe"):
+            self.assertEqual(self.run_command("sign", sender, "--secret", "whsec_x")[2], "")
+
+    def test_a_line_end_that_an_editor_or_echo_has_put_behind_the_body_is_told(self):
+        signed = self.run_command("sign", "github", "--secret", "s", body=b'{"a":1}')[1]
+        for body, told in ((b'{"a":1}\n', True), (b'{"a":1}\r\n', True), (b'{"a":2}\n', False), (b'{"a":1}\n\n', False)):
+            code, output, errors = self.run_command("verify", "github", "--secret", "s", "-H", signed, body=body)
+            self.assertEqual((code, output), (65, ""))
+            self.assertEqual("without the line end behind the body it does" in errors, told, body)
+
+    def test_fields_may_come_as_sign_prints_them(self):
+        signed = self.run_command("sign", "slack", "--secret", "s")[1]
+        for text in (signed, signed.rstrip("\n"), signed.replace("\n", "\r\n")):
+            self.assertEqual(self.run_command("verify", "slack", "--secret", "s", "-H", text), (0, "verified: slack\n", ""))
+        for text, line in ((signed + "x\n", "x"), ("", ""), ("a: b\n\nc: d", "")):
+            code, output, errors = self.run_command("verify", "slack", "--secret", "s", "-H", text)
+            self.assertEqual((code, output), (64, ""))
+            self.assertIn(f'"{line}" is no \'Name: value\'', errors)
+
     def test_the_last_time_is_signed(self):
         for sender, secret in (("stripe", "whsec_x"), ("zendesk", "s"), ("hubspot", "s"), ("rfc9421", "s")):
             for moment in ("0", "253402300799"):
                 with self.subTest(sender=sender, time=moment):
-                    common = (sender, "--secret", secret, "--time", moment)
+                    common = (sender, "--secret", secret, "--time", moment, "--url", "https://h.example/")
                     code, output, errors = self.run_command("sign", *common)
                     self.assertEqual((code, errors), (0, ""))
                     fields = [part for line in output.splitlines() for part in ("-H", line)]
