@@ -474,6 +474,8 @@ enum recast_image_status jpeg_write(
     j_compress_ptr codec = &writing.codec;
     set_faults((j_common_ptr)codec, &writing.faults);
     if (setjmp(writing.faults.home)) {
+        /* The library says at the end only where its output is, and has freed what it said before when that has grown since. */
+        if (writing.bytes) codec->dest->term_destination(codec);
         jpeg_destroy_compress(codec);
         free(writing.bytes);
         free(writing.row);
