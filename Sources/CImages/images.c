@@ -107,11 +107,12 @@ static void check_profile(metadata *metadata, bool is_gray) {
 
 enum recast_image_status recast_image_convert(
     const uint8_t *bytes, size_t count, const recast_image_header *header, const recast_image_options *options,
-    recast_image_result *result) {
+    const recast_image_asker *asker, recast_image_result *result) {
     memset(result, 0, sizeof *result);
     result->reason = "it can't be decoded";
     picture picture = {0};
     metadata metadata = {0};
+    work_begin(asker);
     enum recast_image_status status =
         read_picture(bytes, count, header, options, &picture, &metadata, &result->reason);
     if (status == RECAST_IMAGE_DONE && !picture_turn(&picture, header->orientation)) status = RECAST_IMAGE_NO_MEMORY;
@@ -126,8 +127,8 @@ enum recast_image_status recast_image_convert(
         check_profile(&metadata, picture.is_gray && options->format != RECAST_IMAGE_WEBP);
         switch (options->format) {
         case RECAST_IMAGE_JPEG:
-            picture_flatten(&picture);
-            status = jpeg_write(&picture, &metadata, options->quality, result);
+            status = RECAST_IMAGE_STOPPED;
+            if (picture_flatten(&picture)) status = jpeg_write(&picture, &metadata, options->quality, result);
             break;
         case RECAST_IMAGE_PNG: status = png_write(&picture, &metadata, result); break;
         default: status = webp_write(&picture, &metadata, options->quality, header->is_lossless, result); break;
@@ -135,6 +136,8 @@ enum recast_image_status recast_image_convert(
     }
     free(picture.pixels);
     metadata_free(&metadata);
+    /* Whatever those that were stopped have taken it for. */
+    if (work_end()) status = RECAST_IMAGE_STOPPED;
     if (status != RECAST_IMAGE_DONE) recast_image_free(result);
     return status;
 }
@@ -195,8 +198,9 @@ size_t recast_image_memory(const recast_image_header *header, const recast_image
 
 enum recast_image_status recast_image_convert(
     const uint8_t *bytes, size_t count, const recast_image_header *header, const recast_image_options *options,
-    recast_image_result *result) {
+    const recast_image_asker *asker, recast_image_result *result) {
     (void)options;
+    (void)asker;
     return recast_image_strip(bytes, count, header, result);
 }
 

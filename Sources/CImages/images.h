@@ -12,9 +12,14 @@ typedef struct picture {
     bool has_alpha, is_gray;
 } picture;
 
+/* The picture that this thread makes, for `pixels_done`: begun, and at its end whether it was stopped. */
+void work_begin(const recast_image_asker *asker);
+bool work_end(void);
+
 /* Work on so many pixels was done: every few thousand of them it lets threads go first that answer others. A thread of the lowest class
-   alone doesn't: it is driven away by a tick of the clock only, which takes 4 ms, also where somebody more important wakes up. */
-void pixels_done(size_t count);
+   alone doesn't: it is driven away by a tick of the clock only, which takes 4 ms, also where somebody more important wakes up. False:
+   nobody waits for the picture any more. Whoever hears it ends, as with a fault, and `recast_image_convert` says why. */
+bool pixels_done(size_t count) __attribute__((warn_unused_result));
 
 /* Bytes that are owned, or none. */
 typedef struct blob {
@@ -47,8 +52,8 @@ typedef struct scaler scaler;
 scaler *scaler_make(uint32_t width, uint32_t height, picture *picture);
 /* Where the next row of the source goes: 4 * width bytes. */
 uint8_t *scaler_row(scaler *scaler);
-/* The row was written. */
-void scaler_push(scaler *scaler);
+/* The row was written. False: nobody waits for the picture. */
+bool scaler_push(scaler *scaler) __attribute__((warn_unused_result));
 void scaler_free(scaler *scaler);
 size_t scaler_memory(uint32_t width, uint32_t height, uint32_t to_width, uint32_t to_height);
 /* Whether rows become others: of a picture that keeps its size each pixel passes as it is. */
@@ -58,10 +63,10 @@ bool scaler_changes(const scaler *scaler);
 void premultiply(uint8_t *pixels, size_t count);
 void unpremultiply(uint8_t *pixels, size_t count);
 
-/* Turns the picture to how it is shown. False: no memory. */
-bool picture_turn(picture *picture, int orientation);
-/* Puts the picture in front of white. */
-void picture_flatten(picture *picture);
+/* Turns the picture to how it is shown. False: no memory, or nobody waits for it. */
+bool picture_turn(picture *picture, int orientation) __attribute__((warn_unused_result));
+/* Puts the picture in front of white. False: nobody waits for it. */
+bool picture_flatten(picture *picture) __attribute__((warn_unused_result));
 
 /* Why a picture is refused that a library takes for another one than was looked at. */
 static const char ambiguous[] = "its parts can be read in more than one way";

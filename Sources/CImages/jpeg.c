@@ -300,10 +300,11 @@ static void set_faults(j_common_ptr codec, faults *faults) {
 
 /* Called for each row of blocks. A picture of a thousand scans is a bomb: each one passes over all of its pixels. */
 static void watch_reading(j_common_ptr codec) {
-    pixels_done((size_t)((j_decompress_ptr)codec)->image_width * DCTSIZE);
+    faults *faults = (struct faults *)codec->err;
+    if (!pixels_done((size_t)((j_decompress_ptr)codec)->image_width * DCTSIZE)) longjmp(faults->home, 1);
     if (((j_decompress_ptr)codec)->input_scan_number <= MOST_SCANS) return;
-    ((struct faults *)codec->err)->reason = "it has more than 100 scans";
-    longjmp(((struct faults *)codec->err)->home, 1);
+    faults->reason = "it has more than 100 scans";
+    longjmp(faults->home, 1);
 }
 
 /* Inks to colours. Adobe writes them inverted, which everybody else who writes CMYK has taken over, but for those that say nothing. */
@@ -382,7 +383,8 @@ static bool is_as_seen(j_decompress_ptr codec, const recast_image_header *header
 }
 
 static void watch_writing(j_common_ptr codec) {
-    pixels_done((size_t)((j_compress_ptr)codec)->image_width * DCTSIZE);
+    faults *faults = (struct faults *)codec->err;
+    if (!pixels_done((size_t)((j_compress_ptr)codec)->image_width * DCTSIZE)) longjmp(faults->home, 1);
 }
 
 /* All that lives longer than a jump. */
@@ -439,7 +441,7 @@ enum recast_image_status jpeg_read(
         JSAMPROW row = scaler_row(reading.scaler);
         jpeg_read_scanlines(codec, &row, 1);
         if (has_inks) mix_inks(row, codec->output_width, codec->saw_Adobe_marker);
-        scaler_push(reading.scaler);
+        if (!scaler_push(reading.scaler)) longjmp(reading.faults.home, 1);
     }
     /* Reads on to the end of the picture, which must be there. */
     jpeg_finish_decompress(codec);

@@ -5,12 +5,31 @@
 /* About 50 microseconds of work; to give way where nobody waits takes a half of one. */
 enum { SLICE = 8192 };
 
-void pixels_done(size_t count) {
-    static _Thread_local size_t done;
-    done += count;
-    if (done < SLICE) return;
-    done = 0;
+/* A thread makes one picture after the other. That the libraries call back from deep inside keeps it from being handed on. */
+static _Thread_local struct {
+    size_t done;
+    const recast_image_asker *asker;
+    bool is_stopped;
+} work;
+
+void work_begin(const recast_image_asker *asker) {
+    work.done = 0;
+    work.asker = asker;
+    work.is_stopped = false;
+}
+
+bool work_end(void) {
+    work.asker = NULL;
+    return work.is_stopped;
+}
+
+bool pixels_done(size_t count) {
+    work.done += count;
+    if (work.done < SLICE) return !work.is_stopped;
+    work.done = 0;
     sched_yield();
+    if (work.asker && !work.asker->is_waiting(work.asker->context)) work.is_stopped = true;
+    return !work.is_stopped;
 }
 
 bool blob_set(blob *blob, const uint8_t *bytes, size_t count) {
@@ -166,7 +185,10 @@ bool picture_turn(picture *picture, int orientation) {
             }
             to[row * wide + column] = from[y * width + x];
         }
-        pixels_done(width);
+        if (!pixels_done(width)) {
+            free(to);
+            return false;
+        }
     }
     free(picture->pixels);
     picture->pixels = (uint8_t *)to;
@@ -177,8 +199,8 @@ bool picture_turn(picture *picture, int orientation) {
     return true;
 }
 
-void picture_flatten(picture *picture) {
-    if (!picture->has_alpha) return;
+bool picture_flatten(picture *picture) {
+    if (!picture->has_alpha) return true;
     uint8_t *pixels = picture->pixels;
     for (uint32_t row = 0; row < picture->height; row++) {
         for (uint32_t at = 0; at < picture->width; at++, pixels += 4) {
@@ -188,7 +210,8 @@ void picture_flatten(picture *picture) {
             }
             pixels[3] = 255;
         }
-        pixels_done(picture->width);
+        if (!pixels_done(picture->width)) return false;
     }
     picture->has_alpha = false;
+    return true;
 }

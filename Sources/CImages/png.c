@@ -317,7 +317,7 @@ enum recast_image_status png_read(
         for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++) {
             for (uint32_t row = 0; row < header->height; row++) {
                 png_read_row(codec.png, codec.pixels + stride * row, NULL);
-                pixels_done(header->width);
+                if (!pixels_done(header->width)) png_longjmp(codec.png, 1);
             }
         }
     }
@@ -327,7 +327,7 @@ enum recast_image_status png_read(
         if (is_interlaced) memcpy(to, codec.pixels + stride * row, stride);
         else png_read_row(codec.png, to, NULL);
         if (is_weighed) premultiply(to, header->width);
-        scaler_push(codec.scaler);
+        if (!scaler_push(codec.scaler)) png_longjmp(codec.png, 1);
     }
     png_read_end(codec.png, NULL);
     png_destroy_read_struct(&codec.png, &codec.info, NULL);
@@ -453,7 +453,7 @@ enum recast_image_status png_write(const picture *picture, const metadata *metad
     for (uint32_t at = 0; at < picture->height; at++) {
         pack(picture, picture->pixels + (size_t)at * picture->width * 4, row);
         png_write_row(codec.png, row);
-        pixels_done(picture->width);
+        if (!pixels_done(picture->width)) png_longjmp(codec.png, 1);
     }
     png_write_end(codec.png, NULL);
     png_destroy_write_struct(&codec.png, &codec.info);

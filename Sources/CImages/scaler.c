@@ -156,9 +156,9 @@ static void weigh_columns(const axis *axis, const uint8_t *source, uint8_t *outp
     }
 }
 
-void scaler_push(scaler *scaler) {
+bool scaler_push(scaler *scaler) {
     scaler->taken++;
-    pixels_done(scaler->columns.from);
+    if (!pixels_done(scaler->columns.from)) return false;
     picture *picture = scaler->picture;
     while (scaler->given < picture->height
            && scaler->rows.first[scaler->given] + scaler->rows.taps <= scaler->taken) {
@@ -170,8 +170,9 @@ void scaler_push(scaler *scaler) {
         else weigh_columns(&scaler->columns, row, output);
         if (picture->has_alpha && scaler_changes(scaler)) unpremultiply(output, picture->width);
         scaler->given++;
-        pixels_done(picture->width);
+        if (!pixels_done(picture->width)) return false;
     }
+    return true;
 }
 
 void premultiply(uint8_t *pixels, size_t count) {

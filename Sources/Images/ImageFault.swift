@@ -12,4 +12,6 @@ package enum ImageFault: Error, Hashable, Sendable {
     case sideTooLong(Int)
     /// The system has no memory for it.
     case memory
+    /// Nobody waits for it any more (`ImageAsker`).
+    case stopped
 }

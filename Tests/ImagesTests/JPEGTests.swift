@@ -115,7 +115,7 @@ struct JPEGTests {
             unsafe seen.withUnsafeBufferPointer { unsafe recast_image_look($0.baseAddress, $0.count, &header) }
             // SAFETY: as above.
             let status = unsafe bytes.withUnsafeBufferPointer {
-                unsafe recast_image_convert($0.baseAddress, $0.count, &header, &options, &result)
+                unsafe recast_image_convert($0.baseAddress, $0.count, &header, &options, nil, &result)
             }
             // SAFETY: as above.
             unsafe recast_image_free(&result)

@@ -76,7 +76,14 @@ typedef struct recast_image_options {
     bool keeps_metadata;
 } recast_image_options;
 
-enum recast_image_status { RECAST_IMAGE_DONE, RECAST_IMAGE_BAD, RECAST_IMAGE_NO_MEMORY };
+/* Whether anybody still waits for the picture. It is called every few thousand pixels, on the thread that makes it. */
+typedef struct recast_image_asker {
+    bool (*is_waiting)(const void *context);
+    const void *context;
+} recast_image_asker;
+
+/* `STOPPED`: nobody waits for it any more. */
+enum recast_image_status { RECAST_IMAGE_DONE, RECAST_IMAGE_BAD, RECAST_IMAGE_NO_MEMORY, RECAST_IMAGE_STOPPED };
 
 /* What has come out. */
 typedef struct recast_image_result {
@@ -94,10 +101,11 @@ void recast_image_look(const uint8_t *bytes, size_t count, recast_image_header *
 /* Bytes that `recast_image_convert` allocates at most, beside the input. */
 size_t recast_image_memory(const recast_image_header *header, const recast_image_options *options);
 
-/* Makes a picture of that size and format. Pixels that are cut off or corrupt are an error, never a grey half. */
+/* Makes a picture of that size and format. Pixels that are cut off or corrupt are an error, never a grey half. It stops when `asker` no
+   longer waits; NULL: somebody waits, whatever happens. */
 enum recast_image_status recast_image_convert(
     const uint8_t *bytes, size_t count, const recast_image_header *header, const recast_image_options *options,
-    recast_image_result *result);
+    const recast_image_asker *asker, recast_image_result *result);
 
 /* Whether there is anything that isn't needed to show the picture, which `recast_image_strip` would leave out. Allocates nothing, and reads
    a JPEG to its end: about a nanosecond for each byte. */

@@ -60,6 +60,7 @@ package struct PictureWork: Sendable {
                 field: name)
             throw .conversion(error, accepted: [])
         case .memory: throw .memoryExhausted
+        case .stopped: preconditionFailure("a picture that nobody waits for")
         case .notAnImage: reason = "the file is no JPEG, PNG or WebP"
         case .animated: reason = "the file holds several pictures"
         case .broken(let why): reason = "the picture can't be made smaller: \(why)"

@@ -59,12 +59,13 @@ final class PictureQueue {
         return .taken
     }
 
-    /// Forgets a picture whose exchange has ended; one that is being made goes on, for nobody.
+    /// Forgets a picture whose exchange has ended. One that is being made is stopped, and counts until its thread has heard so.
     func drop(_ picture: PendingPicture) {
         picture.isEnded = true
-        guard let index = waiting.firstIndex(where: { $0 === picture }) else { return }
+        guard let index = waiting.firstIndex(where: { $0 === picture }) else { return picture.asker.leave() }
         waiting.remove(at: index)
         picture.charge.end(memory)
+        counters.dropped += 1
     }
 
     private func start() {
@@ -77,7 +78,7 @@ final class PictureQueue {
             number += 1
             begun[number] = next
             // Whoever has just added it doesn't wait for it yet.
-            if isPaid { run(next.work.job, number, threads: next.threads) } else { way(of: number)(.failure(.memory)) }
+            if isPaid { run(next, number) } else { way(of: number)(.failure(.memory)) }
         }
     }
 
@@ -89,11 +90,12 @@ final class PictureQueue {
     }
 
     /// Has the work done on a thread; what it gives comes back to the loop under its number.
-    private func run(_ job: ImageJob, _ number: Int, threads: Int) {
+    private func run(_ picture: PendingPicture, _ number: Int) {
         let tell = way(of: number)
+        let (job, asker) = (picture.work.job, picture.asker)
         do throws(LoopError) {
-            try pool.run(onOneOf: threads) {
-                tell(Result { () throws(ImageFault) in try job.run() })
+            try pool.run(onOneOf: picture.threads) {
+                tell(Result { () throws(ImageFault) in try job.run(for: asker) })
             }
         } catch {
             tell(.failure(.memory))
@@ -109,12 +111,13 @@ final class PictureQueue {
 
     private func finish(_ picture: PendingPicture, _ result: Result<[UInt8], ImageFault>) {
         picture.charge.end(memory)
-        if case .success(let bytes) = result {
+        switch result {
+        case .success(let bytes):
             counters.made += 1
             counters.bytesIn += UInt64(picture.work.job.bytes.count)
             counters.bytesOut += UInt64(bytes.count)
-        } else {
-            counters.failed += 1
+        case .failure(.stopped): counters.dropped += 1
+        case .failure: counters.failed += 1
         }
         if !picture.isEnded { picture.done(result) }
     }
@@ -129,6 +132,8 @@ private final class WayBack: Sendable {
 /// A picture that an exchange waits for.
 final class PendingPicture {
     let work: PictureWork
+    /// Where a thread that makes it looks whether its exchange is still there.
+    fileprivate let asker = ImageAsker()
     fileprivate let done: (Result<[UInt8], ImageFault>) -> Void
     fileprivate var charge = MemoryCharge(.request)
     fileprivate var threads = 1
@@ -149,11 +154,12 @@ final class PendingPicture {
 private struct PictureCounters {
     var made: UInt64 = 0
     var failed: UInt64 = 0
+    var dropped: UInt64 = 0
     var bytesIn: UInt64 = 0
     var bytesOut: UInt64 = 0
 
     func visit(_ samples: inout MetricSamples, _ counts: (waiting: Int, running: Int)) {
-        for (result, count) in [("made", made), ("failed", failed)] {
+        for (result, count) in [("made", made), ("failed", failed), ("dropped", dropped)] {
             samples.counter(
                 "recast_images_total", "Pictures of uploads that were to be made smaller, by result.",
                 labels: [.init("result", result)], count)
