@@ -171,6 +171,9 @@ extension MessageHead {
         return line
     }
 
+    /// Whether there is no type at all: Content-Type isn't there, or is there once and empty.
+    package var hasNoType: Bool { contentTypeLine == nil && !isRepeated(.contentType) }
+
     /// The first line at or after `start` whose name is `name`, letters in either case; for names that are not known.
     public func first(named name: Span<UInt8>, from start: Int = 0) -> Int? {
         var index = start

@@ -54,6 +54,7 @@ class ConvertedResponseTests(ProxyTestCase):
         accept: { type: text/plain }
         on_other_type: reject
         convert: form -> json
+  - { name: whole, match: /whole, upstream: app, response: "raw -> json(files: base64)" }
   - { name: bounded, match: /bounded, upstream: app, limits: { response: 64KiB, field: 1MiB }, response: json -> form }
   - { name: impatient, match: /impatient, upstream: app, timeouts: { gap: 1s }, response: json -> form }
   - { name: plain, match: "/*", upstream: app }
@@ -199,6 +200,17 @@ class ConvertedResponseTests(ProxyTestCase):
         for fields in ((), ("Content-Type:",)):
             self.upstream.script = answering(b'{"a":1}', fields=fields)
             self.assertEqual(self.send("GET", "/form").body, b'{"a":1}')
+
+    def test_a_file_is_a_response_of_any_type_or_none(self):
+        for fields in ((), ("Content-Type:",), ("Content-Type: image/x",)):
+            self.upstream.script = answering(b"\xff", fields=fields)
+            response = self.send("GET", "/whole")
+            self.assertEqual((response.body, response.fields.get("content-type")), (b'{"file":"/w=="}', JSON), fields)
+            # HEAD tells of no other content than GET's.
+            self.assertIsNone(self.send("HEAD", "/whole").fields.get("content-type"), fields)
+        # Two readers would take it for two things.
+        self.upstream.script = answering(b"\xff", fields=("Content-Type: a/b", "Content-Type: c/d"))
+        self.assertEqual(self.send("GET", "/whole").body, b"\xff")
 
     def test_a_response_that_passes_is_streamed(self):
         go_on = threading.Event()

@@ -418,17 +418,20 @@ extension Exchange {
     ) throws(Refusal) -> UnacceptableResponse? {
         guard let codings = route?.undoneCodings(of: head) else { return .coding }
         if head.forbidsTransform { return .noTransform }
-        // Content without a type is not guessed at.
-        guard let route, let snapshot, let line = head.contentTypeLine else { return .type }
+        guard let route, let snapshot else { return .type }
+        let line = head.contentTypeLine
+        guard line != nil || conversion.takesUntyped(head) else { return .type }
         let sources = try values(of: conversion.sources)
         do throws(ConversionError) {
             let pool = snapshot.conversions(of: rule, route: route)
             let taken: Conversion
-            if conversion.acceptedTypes.isEmpty {
+            if let line, conversion.acceptedTypes.isEmpty {
                 taken = try pool.take(contentType: head.value(line), sources: sources)
-            } else {
+            } else if let line {
                 guard let type = conversion.ownType(for: head.value(line)) else { return .type }
                 taken = try pool.take(contentType: type.span, sources: sources)
+            } else {
+                taken = try pool.take(contentType: Span(), sources: sources)
             }
             if let count = length.count, count > conversion.plan.limits.body {
                 throw .limit("body", of: conversion.plan.limits.body, what: "the body")
@@ -770,7 +773,8 @@ extension Exchange {
 extension MessageHead {
     /// Whether the conversion takes a body with this head.
     fileprivate func isConvertible(by conversion: ResponseConversion) -> Bool {
-        guard !forbidsTransform, let line = contentTypeLine else { return false }
+        guard !forbidsTransform else { return false }
+        guard let line = contentTypeLine else { return conversion.takesUntyped(self) }
         if conversion.acceptedTypes.isEmpty { return conversion.takes(value(line)) }
         guard let type = conversion.ownType(for: value(line)) else { return false }
         return conversion.takes(type.span)
@@ -778,6 +782,12 @@ extension MessageHead {
 }
 
 extension ResponseConversion {
+    /// Whether a body with this head, which names no type to read it by, is taken: as a file, which may have any type. What else it may
+    /// be is not guessed at.
+    fileprivate func takesUntyped(_ head: borrowing MessageHead) -> Bool {
+        plan.inputs.contains(.raw) && acceptedTypes.isEmpty && head.hasNoType
+    }
+
     fileprivate func takes(_ contentType: Span<UInt8>) -> Bool {
         do throws(ConversionError) {
             _ = try plan.inputEncoding(for: contentType)
