@@ -233,6 +233,9 @@ public struct ByteStore: Sendable {
         if length > room.count &- count { grow(by: length) }
     }
 
+    /// Blocks of that size, 1 MiB, are mapped by themselves (EventLoop's `Allocator`), and have no pages before they are written to.
+    private static let largeSize = 1 << 20
+
     /// It at least doubles, so that many small appends copy each byte a bounded number of times.
     @usableFromInline
     @inline(never)
@@ -245,7 +248,11 @@ public struct ByteStore: Sendable {
             unsafe old.withUnsafeBufferPointer { source in
                 if let base = source.baseAddress { unsafe buffer.baseAddress!.initialize(from: base, count: used) }
             }
-            unsafe (buffer.baseAddress! + used).initialize(repeating: 0, count: size - used)
+            // SAFETY: the rest of a large block is left alone: bytes need no initialization, and none of them is read before it was
+            // written. Its pages would else be there before there is anything in them, twice as many as whoever counts bytes pays for.
+            if size < Self.largeSize {
+                unsafe (buffer.baseAddress! + used).initialize(repeating: 0, count: size - used)
+            }
             initialized = size
         }
     }

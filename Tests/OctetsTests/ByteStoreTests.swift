@@ -1,3 +1,4 @@
+import Glibc
 import Octets
 import Testing
 
@@ -24,6 +25,28 @@ struct ByteStoreTests {
         #expect(store.capacity == capacity)
         store.removeAll(keepingUpTo: capacity - 1)
         #expect(store.capacity == 0)
+    }
+
+    @Test("room that nothing was written to has no pages, where blocks are mapped by themselves")
+    func room() {
+        // Beyond what any allocator of glibc takes from a heap, whose pages may be there already.
+        let count = 33 << 20
+        let page = Int(getpagesize())
+        var store = ByteStore()
+        store.append(contentsOf: [UInt8](repeating: 7, count: count).span)
+        store.append(8)
+        #expect(store.count == count + 1 && store.capacity == 2 * count)
+        var isThere = [UInt8](repeating: 0, count: count / page - 1)
+        // SAFETY: the pages lie within the store's memory, which is mapped; a byte is written for each of them.
+        let result = unsafe store.span.withUnsafeBufferPointer { bytes in
+            let end = unsafe UInt(bitPattern: bytes.baseAddress! + bytes.count)
+            let first = (end + UInt(page) - 1) / UInt(page) * UInt(page)
+            return unsafe mincore(UnsafeMutableRawPointer(bitPattern: first)!, isThere.count * page, &isThere)
+        }
+        #expect(result == 0)
+        // The system may give a large page, of 2 MiB, where a small one is written to.
+        #expect(isThere.count { $0 & 1 == 1 } * page <= 2 << 20)
+        #expect(store.slice(count - 1..<count + 1).copied() == [7, 8])
     }
 
     @Test("a copy doesn't change with its original")
