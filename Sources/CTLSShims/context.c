@@ -25,6 +25,17 @@ static void see_message(
     if (session != NULL) session->late_messages++;
 }
 
+/* A group of finite fields (RFC 7919) costs who is asked for it up to 120 ms a handshake, in which its loop does nothing else, and who
+   asks nothing: the key that is sent needs no work (CVE-2002-20001). Whoever speaks TLS has elliptic curves, which all our cipher
+   suites of 1.2 want anyway. By what is allowed, since a list of groups would replace the system's own. */
+static int allow(
+    const SSL *ssl, const SSL_CTX *ssl_context, int operation, int bits, int number, void *other, void *argument) {
+    const recast_tls_context *context = argument;
+    if ((operation & SSL_SECOP_OTHER_TYPE) == SSL_SECOP_OTHER_CURVE && number >= NID_ffdhe2048 && number <= NID_ffdhe8192)
+        return 0;
+    return context->allows(ssl, ssl_context, operation, bits, number, other, NULL);
+}
+
 /* The best first. HTTP/1.0 is for clients that offer it alone when they are told to speak it (curl --http1.0). */
 static int choose_protocol(
     SSL *ssl, const unsigned char **chosen, unsigned char *count, const unsigned char *offered, unsigned offered_count,
@@ -121,6 +132,9 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
         return NULL;
     }
     context->ssl = ssl;
+    context->allows = SSL_CTX_get_security_callback(ssl);
+    SSL_CTX_set_security_callback(ssl, allow);
+    SSL_CTX_set0_security_ex_data(ssl, context);
     SSL_CTX_set_min_proto_version(ssl, minimum == 13 ? TLS1_3_VERSION : TLS1_2_VERSION);
     SSL_CTX_set_max_proto_version(ssl, maximum == 12 ? TLS1_2_VERSION : TLS1_3_VERSION);
     SSL_CTX_set_cipher_list(ssl, ciphers);

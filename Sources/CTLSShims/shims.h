@@ -10,6 +10,8 @@ struct recast_tls_context {
     size_t alternative_count;
     /* The revocation lists that were added; NULL without any. Not the store's: that one is changed while it is in use. */
     STACK_OF(X509_CRL) *lists;
+    /* Which algorithms the system's security level allows; ours allows fewer. */
+    int (*allows)(const SSL *, const SSL_CTX *, int, int, int, void *, void *);
     /* What a server takes. */
     bool has_http1, has_http2;
 };

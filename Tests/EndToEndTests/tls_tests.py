@@ -95,6 +95,22 @@ class ClientsTests(TLSTestCase):
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
             self.assertIn(f"Ciphersuite: {chosen}\n", run.stdout + run.stderr, offered)
 
+    def test_groups_of_finite_fields_are_taken_from_nobody(self):
+        # Each handshake with one would cost up to 120 ms, for bytes that its client has made no effort for.
+        for offered, chosen in (
+                ("ffdhe8192", None), ("ffdhe2048", None), ("ffdhe2048:ffdhe8192", None), ("ffdhe8192:X25519", "X25519"),
+                ("ffdhe3072:P-256", "ECDH, prime256v1"), ("P-384", "ECDH, secp384r1")):
+            with self.subTest(offered):
+                run = subprocess.run(
+                    ["openssl", "s_client", "-connect", f"127.0.0.1:{self.tls_port}", "-tls1_3", "-brief", "-groups", offered],
+                    stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
+                output = run.stdout + run.stderr
+                if chosen:
+                    self.assertIn(f"Server Temp Key: {chosen},", output)
+                else:
+                    self.assertIn("handshake failure", output)
+        self.told("failed: no_cipher (no suitable key share)")
+
     def test_requests_over_tls_on_both_sides(self):
         with requests.Session() as session:
             session.trust_env = False  # or its variables win over what is said here

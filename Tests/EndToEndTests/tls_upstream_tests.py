@@ -5,6 +5,7 @@ import re
 import socket
 import socketserver
 import ssl
+import subprocess
 import threading
 import time
 import unittest
@@ -73,6 +74,8 @@ class UpstreamsTests(ProxyTestCase):
         cls.further_upstreams["checked"] = (
             f"{{address: '127.0.0.1:{cls.servers['expired'].port}', tls: {{{ca}, name: a.example}},"
             " health: { active: { path: /, interval: 100ms, fall: 1 } } }")
+        cls.ports["finite"] = free_port()
+        cls.further_upstreams["finite"] = f"{{address: 'localhost:{cls.ports['finite']}', tls: {{{ca}}}}}"
         port, cls.settings = admin_port()
         cls.admin = Admin(port)
         cls.further_upstreams["not-tls"] = f"{{address: 'localhost:{free_port()}', tls: true}}"
@@ -100,6 +103,21 @@ class UpstreamsTests(ProxyTestCase):
                 self.assertTrue(problem["detail"].endswith(f": {word}"), problem["detail"])
         self.assertEqual([received.target for server in self.servers.values() for received in server.requests
                           if received.target in ("/wrong-name", "/unknown", "/expired", "/mispinned")], [])
+
+    def test_an_upstream_asks_for_no_group_of_finite_fields(self):
+        # A server may choose among all groups that are offered: one of these would hold the loop up for 120 ms a handshake.
+        certificate, key = certificates().pair("server")
+        server = subprocess.Popen(
+            ["openssl", "s_server", "-accept", f"localhost:{self.ports['finite']}", "-cert", certificate, "-key", key,
+             "-tls1_3", "-groups", "ffdhe8192"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.stdin.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        while "ACCEPT" not in server.stdout.readline():
+            self.assertIsNone(server.poll())
+        problem = self.assert_problem(self.send("GET", "/finite"), 502, "^upstream_tls$")
+        self.assertTrue(problem["detail"].endswith(": alert_handshake_failure"), problem["detail"])
 
     def test_a_failed_handshake_is_flagged(self):
         self.send("GET", "/wrong-name")

@@ -21,7 +21,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case pinMismatch
         /// A client certificate is required and none came.
         case noCertificate
-        /// No version, no cipher, or no protocol of the application layer (ALPN) in common.
+        /// No version, no cipher (nor group or signature that goes with one), or no protocol of the application layer (ALPN) in common.
         case version, noCipher, noProtocol
         /// The peer speaks without TLS.
         case plainText
@@ -125,7 +125,8 @@ extension TLSError {
         case 1000..<1256: .alert(Int(number) - 1000)
         case 199: .noCertificate
         case 235: .noProtocol
-        case 193: .noCipher
+        // no shared cipher, no suitable key share, signature algorithm or groups: 1.3 chooses them one by one.
+        case 193, 101, 118, 295: .noCipher
         // unsupported protocol, wrong SSL version, no protocols available, version too low, bad legacy version. A wrong version number
         // (267) is that of a record: what comes is broken, or no TLS, as the session finds out by its first bytes.
         case 258, 266, 191, 396, 292: .version
