@@ -140,6 +140,9 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
     SSL_CTX_set_cipher_list(ssl, ciphers);
     prefer_short_keys(ssl);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    /* What is shown is what the file holds. Else each handshake would look for the rest of the chain among those whom we believe, at a
+       third of its work, and what peers get would depend on them. */
+    SSL_CTX_set_mode(ssl, SSL_MODE_NO_AUTO_CHAIN);
     /* A record's head and content in one read of the wire. */
     SSL_CTX_set_read_ahead(ssl, 1);
     SSL_CTX_set_msg_callback(ssl, see_message);

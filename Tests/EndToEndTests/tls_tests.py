@@ -332,6 +332,13 @@ class ClientCertificatesTests(TLSTestCase):
         self.assertEqual(client.response().status, 200)
         self.assertEqual(self.recast.log_lines()[0]["tls_client"], "O=Recast,CN=client")
 
+    def test_what_is_shown_is_what_the_file_holds(self):
+        # The authority of this certificate is among those that clients come from, and isn't sent for that.
+        run = subprocess.run(
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{self.tls_port}", "-showcerts"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(run.stdout.count("-----BEGIN CERTIFICATE-----"), 1, run.stdout)
+
     def test_others_are_refused_before_anything_reaches_the_upstream(self):
         for certificate in (None, "strange-client", "expired", "revoked"):
             with self.subTest(certificate):
