@@ -281,6 +281,8 @@ class CheckTests(unittest.TestCase):
             return result.returncode, output.replace(certificates().folder + "/", "")
 
     def test_files_are_loaded_and_what_is_wrong_is_told_where_it_stands(self):
+        with open(path("ca.pem")) as first, open(path("other-ca.pem")) as second, open(path("lost-ca.pem"), "w") as file:
+            file.write(first.read() + "".join("  " + line for line in second))
         for tls, message in (
             (pair("server"), None),
             # Relative paths begin at the file's folder.
@@ -306,6 +308,8 @@ class CheckTests(unittest.TestCase):
             ("certificate: server.pem, private_key: server.key",
              "no key \"private_key\": (did you mean \"key\"|known are certificate, key, certificates, client_ca, client_auth, )"),
             ("certificate: for-clients.pem, key: for-clients.key", "FILE:2:53: this certificate isn't one of a server"),
+            ("certificate: server.pem, key: server.key, client_ca: lost-ca.pem",
+             "FILE:2:93: .*lost-ca.pem has in line \\d+ the beginning of a block that would be passed over"),
         ):
             with self.subTest(tls):
                 code, output = self.check(listen=f"{{address: '127.0.0.1:1', tls: {{{tls}}}}}")

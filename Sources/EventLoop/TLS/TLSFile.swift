@@ -66,7 +66,22 @@ enum TLSFile {
             if taken == 0 { break }
             count += taken
         }
-        return unsafe body(UnsafeBufferPointer(start: buffer.baseAddress, count: count))
+        let text = unsafe UnsafeBufferPointer(start: buffer.baseAddress, count: count)
+        if let line = unsafe PEMText.lineOfLostBlock(text.span) {
+            throw error(
+                "has in line \(line) the beginning of a block that would be passed over: it must be "
+                    + "-----BEGIN \(label(of: role))-----, alone and from the line's first column on")
+        }
+        return unsafe body(text)
+    }
+
+    /// What the blocks of PEM are called that are mostly read for `role`.
+    private static func label(of role: TLSFileError.Role) -> String {
+        switch role {
+        case .certificate, .authorities, .pinned: "CERTIFICATE"
+        case .key: "PRIVATE KEY"
+        case .revocations: "X509 CRL"
+        }
     }
 
     /// Throws what an answer of the shims means.
