@@ -132,6 +132,8 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
         return NULL;
     }
     context->ssl = ssl;
+    context->minimum = minimum;
+    context->maximum = maximum;
     context->allows = SSL_CTX_get_security_callback(ssl);
     SSL_CTX_set_security_callback(ssl, allow);
     SSL_CTX_set0_security_ex_data(ssl, context);
@@ -248,6 +250,8 @@ int recast_tls_use_key(recast_tls_context *context, const char *text, size_t cou
             if (X509_check_private_key(sk_X509_value(chain, at), key) == 1) outcome = RECAST_TLS_LATER + at + 1;
     } else if (SSL_CTX_use_PrivateKey(context->ssl, key) != 1) {
         outcome = why_refused();
+    } else if (!recast_tls_key_is_usable(context)) {
+        outcome = RECAST_TLS_UNUSABLE;
     }
     EVP_PKEY_free(key);
     ERR_clear_error();

@@ -10,6 +10,8 @@ struct recast_tls_context {
     size_t alternative_count;
     /* The revocation lists that were added; NULL without any. Not the store's: that one is changed while it is in use. */
     STACK_OF(X509_CRL) *lists;
+    /* As they were asked for: 12 or 13. */
+    int minimum, maximum;
     /* Which algorithms the system's security level allows; ours allows fewer. */
     int (*allows)(const SSL *, const SSL_CTX *, int, int, int, void *, void *);
     /* What a server takes. */
@@ -31,6 +33,8 @@ struct recast_tls {
     SSL_SESSION *tickets[RECAST_TLS_TICKETS];
 };
 
+/* Whether a handshake can be made with the context's key, which has none yet. */
+bool recast_tls_key_is_usable(const recast_tls_context *context);
 /* Ends the context's sessions with what their peers were verified by. */
 void recast_tls_bound_sessions(recast_tls_context *context, bool is_client);
 /* The last second of a session, in seconds since 1970. */

@@ -308,6 +308,7 @@ class CheckTests(unittest.TestCase):
             ("certificate: server.pem, private_key: server.key",
              "no key \"private_key\": (did you mean \"key\"|known are certificate, key, certificates, client_ca, client_auth, )"),
             ("certificate: for-clients.pem, key: for-clients.key", "FILE:2:53: this certificate isn't one of a server"),
+            ("certificate: odd-curve.pem, key: odd-curve.key", "FILE:2:73: .*odd-curve.key holds a key with which no handshake"),
             ("certificate: server.pem, key: server.key, client_ca: lost-ca.pem",
              "FILE:2:93: .*lost-ca.pem has in line \\d+ the beginning of a block that would be passed over"),
         ):

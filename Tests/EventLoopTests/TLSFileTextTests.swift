@@ -113,4 +113,21 @@ import Testing
         options.pinning = .certificates([path])
         #expect(throws: TLSFileError.self) { _ = try TLSClientContext(options) }
     }
+
+    @Test func `a key that no handshake can be made with is refused`() throws {
+        for name in ["server", "rsa"] { _ = try TLSServerContext(serverOptions(name)) }
+        for (version, other) in [(TLSVersion.tls12, TLSVersion.tls13), (.tls12, .tls12), (.tls13, .tls13)] {
+            var options = serverOptions("odd-curve")
+            (options.minimum, options.maximum) = (version, other)
+            #expect {
+                _ = try TLSServerContext(options)
+            } throws: { error in
+                guard let error = error as? TLSFileError else { return false }
+                return error.role == .key && error.reason.hasPrefix("holds a key with which no handshake")
+            }
+        }
+        #expect(throws: TLSFileError.self) {
+            _ = try TLSClientContext(clientOptions { $0.identity = Certificates.identity("odd-curve") })
+        }
+    }
 }

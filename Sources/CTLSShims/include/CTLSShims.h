@@ -41,6 +41,7 @@ enum {
     RECAST_TLS_ENCRYPTED = 3, /* The key needs a password. */
     RECAST_TLS_MISMATCH = 4,  /* The key isn't the certificate's. */
     RECAST_TLS_WEAK = 5,      /* Too short a key or too weak a digest for this system's security level. */
+    RECAST_TLS_UNUSABLE = 6,  /* No handshake can be made with such a key. */
     RECAST_TLS_LATER = 100,   /* And n: the key is that of the nth certificate behind the leaf. */
 };
 

@@ -100,6 +100,9 @@ enum TLSFile {
         case RECAST_TLS_EMPTY: reason = "holds no \(what) in PEM form"
         case RECAST_TLS_ENCRYPTED: reason = "holds a key with a password: store it without one"
         case RECAST_TLS_MISMATCH: reason = "holds the key of another certificate"
+        case RECAST_TLS_UNUSABLE:
+            reason =
+                "holds a key with which no handshake of TLS can be made here: RSA, P-256, P-384, P-521 and Ed25519 are in use"
         case RECAST_TLS_WEAK: reason = "holds a \(what) that this system's OpenSSL takes for too weak"
         case let outcome where outcome > RECAST_TLS_LATER:
             reason =
