@@ -258,6 +258,25 @@ int recast_tls_use_key(recast_tls_context *context, const char *text, size_t cou
     return outcome;
 }
 
+/* Names of authorities that clients are told, in bytes: one message of 1.2 has room for 65,535, and Java's clients take none above
+   32 KiB. */
+#define TOLD 30000
+
+/* Tells clients no names where there are too many: then they choose by themselves (RFC 8446 section 4.2.4, RFC 5246 section 7.4.4). */
+static bool bound_names(SSL_CTX *ssl) {
+    const STACK_OF(X509_NAME) *names = SSL_CTX_get_client_CA_list(ssl);
+    size_t total = 0;
+    for (int at = 0; at < sk_X509_NAME_num(names); at++) {
+        int size = i2d_X509_NAME(sk_X509_NAME_value(names, at), NULL);
+        if (size > 0) total += (size_t)size + 2;
+    }
+    if (total <= TOLD) return true;
+    STACK_OF(X509_NAME) *none = sk_X509_NAME_new_null();
+    if (none == NULL) return false;
+    SSL_CTX_set_client_CA_list(ssl, none);
+    return true;
+}
+
 int recast_tls_add_anchors(recast_tls_context *context, const char *text, size_t count, bool tells) {
     X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
     BIO *bio = BIO_new_mem_buf(text, (int)count);
@@ -275,6 +294,7 @@ int recast_tls_add_anchors(recast_tls_context *context, const char *text, size_t
         outcome = was_added ? RECAST_TLS_FINE : RECAST_TLS_MALFORMED;
         if (!was_added) break;
     }
+    if (tells && outcome == RECAST_TLS_FINE && !bound_names(context->ssl)) outcome = RECAST_TLS_MALFORMED;
     /* An intermediate that is named is meant: without this every chain that leads to it would be refused. */
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
     BIO_free(bio);

@@ -130,4 +130,26 @@ import Testing
             _ = try TLSClientContext(clientOptions { $0.identity = Certificates.identity("odd-curve") })
         }
     }
+
+    @Test func `of more authorities than clients take no names are told`() throws {
+        let path = NSTemporaryDirectory() + "recast-text-\(getpid())-many"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let (authority, wordy) = (try text("ca.pem"), try text("wordy.pem"))
+        var server = serverOptions("server")
+        server.clientAuthorities = path
+        // 30 of them are more than one message has room for.
+        for count in [1, 30] {
+            try (authority + String(repeating: wordy, count: count)).write(
+                toFile: path, atomically: true, encoding: .utf8)
+            for version in TLSVersion.allCases {
+                let client = clientOptions {
+                    $0.identity = Certificates.identity("client")
+                    $0.maximum = version
+                }
+                try withSecurePair(server: server, client: client) { pair in
+                    #expect(pair.atServer.facts?.clientSubject == "O=Recast,CN=client", "\(count) \(version)")
+                }
+            }
+        }
+    }
 }

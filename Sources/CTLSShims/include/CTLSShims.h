@@ -56,7 +56,8 @@ void recast_tls_offer_http2(recast_tls_context *context);
 int recast_tls_use_certificates(recast_tls_context *context, const char *text, size_t count);
 /* After the certificates. */
 int recast_tls_use_key(recast_tls_context *context, const char *text, size_t count);
-/* Certificates that chains may end at, also those that aren't self-signed. `tells`: a server names them to clients. */
+/* Certificates that chains may end at, also those that aren't self-signed. `tells`: a server names them to clients, as far
+   as clients take so many names. */
 int recast_tls_add_anchors(recast_tls_context *context, const char *text, size_t count, bool tells);
 /* Those of the system. */
 bool recast_tls_use_system_anchors(recast_tls_context *context);
