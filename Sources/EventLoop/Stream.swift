@@ -460,9 +460,12 @@ public final class Stream {
     }
 
     /// Sends a FIN, and with TLS a close_notify before it, behind what is queued. Later writes are dropped.
-    public func shutdownWrite() {
+    /// - Parameter cut: whether more was meant to come, for all that is known: then TLS says no close_notify, now and later, so that the
+    ///   peer doesn't take what it got for complete.
+    public func shutdownWrite(cut: Bool = false) {
         guard state.isDisjoint(with: [.closed, .writeShut]) else { return }
         if let tls {
+            if cut { tls.isCut = true }
             tls.shut()
             flushWire(tls)
         }

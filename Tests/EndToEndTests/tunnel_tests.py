@@ -4,14 +4,17 @@ import base64
 import contextlib
 import hashlib
 import os
+import queue
 import select
 import socket
+import ssl
 import struct
 import threading
 import time
 
-from harness import DEADLINE, ProxyTestCase, Recast, select_nothing
+from harness import DEADLINE, ProxyTestCase, Recast, free_port, select_nothing
 from raw_client import Client
+from tls_support import TLSClient, TLSUpstream, certificates, pair, path
 
 UPLOAD = 64 << 20
 MUCH = 32 << 20  # more than the systems on the way hold
@@ -278,6 +281,73 @@ class TunnelEndTests(ProxyTestCase):
         self.assertTrue(ended.wait(DEADLINE))
         self.assertEqual([end for _, end in found], ["reset"])
         self.assertEqual(recast.log_entry(self.id())["flags"], "GT")
+
+
+class TunnelTLSEndTests(ProxyTestCase):
+    """F23 within TLS: an end that no close_notify has told is passed on as such, for somebody on the way may have made it."""
+
+    routes = '  - { name: chat, match: "/*", upstream: secure }\n'
+
+    @classmethod
+    def setUpClass(cls):
+        cls.secure = TLSUpstream(certificates().server_context())
+        cls.addClassCleanup(cls.secure.stop)
+        cls.further_upstreams = {"secure": f"{{address: 'localhost:{cls.secure.port}', tls: {{ca: {path('ca.pem')}}}}}"}
+        cls.tls_port = free_port()
+        cls.listeners = (f"{{address: '127.0.0.1:{cls.tls_port}', tls: {{{pair('server')}}}}}",)
+        super().setUpClass()
+
+    def open(self, version):
+        client = TLSClient(self.tls_port, certificates().client_context(maximum_version=version))
+        self.addCleanup(client.socket.close)
+        client.send("GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += client.socket.recv(1)
+        return client.socket
+
+    @staticmethod
+    def end(connection, tells):
+        """A FIN, behind close_notify or without it."""
+        if tells:
+            # It is sent first; the other side's, which is waited for then, may be there or not.
+            connection.settimeout(0)
+            with contextlib.suppress(OSError):
+                connection.unwrap()
+        with socket.socket(fileno=os.dup(connection.fileno())) as bare:
+            bare.shutdown(socket.SHUT_WR)
+
+    @staticmethod
+    def read(connection):
+        """What comes, and whether its end is told."""
+        connection.suppress_ragged_eofs = False
+        data = b""
+        try:
+            while piece := connection.recv(1 << 16):
+                data += piece
+            return data, True
+        except ssl.SSLEOFError:
+            return data, False
+
+    def test_f23_an_end_is_told_where_it_was_told(self):
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            for tells in (True, False):
+                with self.subTest(version=version, client=tells):
+                    found = queue.Queue()
+                    self.secure.script = lambda exchange: (
+                        exchange.send(SWITCHED), found.put(self.read(exchange.connection)), exchange.close())
+                    client = self.open(version)
+                    client.sendall(b"part")
+                    self.end(client, tells)
+                    self.assertEqual(found.get(timeout=DEADLINE), (b"part", tells))
+                with self.subTest(version=version, upstream=tells):
+                    is_over = threading.Event()
+                    self.addCleanup(is_over.set)
+                    self.secure.script = lambda exchange: (
+                        exchange.send(SWITCHED), exchange.send(b"part"), self.end(exchange.connection, tells),
+                        is_over.wait(DEADLINE), exchange.close())
+                    self.assertEqual(self.read(self.open(version)), (b"part", tells))
+                    is_over.set()
 
 
 class EarlyAnswerTests(ProxyTestCase):

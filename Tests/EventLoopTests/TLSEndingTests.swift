@@ -36,6 +36,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true]) func `an end that may be a cut is told by no close_notify`(_ closes: Bool) throws {
+        try withSecurePair(tcp: true) { pair in
+            pair.server.write("a part")
+            pair.server.shutdownWrite(cut: true)
+            if closes { pair.server.close() }
+            pair.until { pair.atClient.probe.ends == 1 }
+            #expect(pair.atClient.probe.bytes.text == "a part")
+            #expect(pair.client.isTruncated)
+            #expect(pair.atClient.probe.failures.isEmpty)
+        }
+    }
+
     @Test func `a reset comes behind what the tick has written, and is no clean end`() throws {
         try withSecurePair(tcp: true) { pair in
             pair.loop.afterTick(

@@ -50,6 +50,8 @@ final class TLSSession {
     private(set) var error: TLSError?
     /// Whether the handshake has failed on this side: what the peer still sends is nobody's.
     private(set) var isRefused = false
+    /// Whether the peer gets no close_notify: what it got is a part.
+    var isCut = false
     /// What was written while it couldn't be.
     var early = OutputBuffer()
     /// The first bytes, where they came one by one; nearly always none.
@@ -270,7 +272,7 @@ final class TLSSession {
 
     /// Writes close_notify to the wire.
     func shut() {
-        guard let pointer = unsafe pointer, isEstablished, error == nil else { return }
+        guard let pointer = unsafe pointer, isEstablished, error == nil, !isCut else { return }
         // SAFETY: the session is open.
         unsafe recast_tls_shut(pointer)
     }

@@ -4,9 +4,10 @@ internal import Octets
 
 /// Two connections that have left HTTP (101 Switching Protocols): what one side sends, the other one gets.
 ///
-/// A side that can't take more stops the other one from being read. A FIN is passed on behind what came before it; an error
-/// of one side resets the other, and so does the end of the tunnel a side for which bytes still wait here: it can't take what it got
-/// for all that there was. The client's connection owns the tunnel, and the tunnel the upstream's.
+/// A side that can't take more stops the other one from being read. A FIN is passed on behind what came before it; where TLS hasn't said
+/// that it is the end (close_notify), TLS on the other side doesn't either. An error of one side resets the other, and so does the end
+/// of the tunnel a side for which bytes still wait here: it can't take what it got for all that there was. The client's connection owns
+/// the tunnel, and the tunnel the upstream's.
 final class Tunnel: StreamHandler {
     private let client: Stream
     private let upstream: Stream
@@ -80,7 +81,7 @@ final class Tunnel: StreamHandler {
     }
 
     private func passEnd(of stream: Stream) {
-        other(than: stream).shutdownWrite()
+        other(than: stream).shutdownWrite(cut: stream.isTruncated)
         endIfOver()
     }
 
@@ -105,7 +106,7 @@ final class Tunnel: StreamHandler {
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
         // A FIN that was read while the stream was paused isn't told again.
         pass(bytes, from: stream)
-        if stream.isEnded { other(than: stream).shutdownWrite() }
+        if stream.isEnded { other(than: stream).shutdownWrite(cut: stream.isTruncated) }
         return bytes.count
     }
 
