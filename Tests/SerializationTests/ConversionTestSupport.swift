@@ -35,7 +35,10 @@ func readingFailure(_ body: [UInt8], of encoding: BodyEncoding) -> ConversionErr
 func path(_ text: String) -> FieldPath { try! FieldPath(parsing: text) }
 
 /// A multipart body with the boundary `b`: a field is `name=value`, a file `name:filename:type=content`.
-func multipart(_ parts: String...) -> String {
+func multipart(_ parts: String...) -> String { multipart(parts) }
+
+/// As above.
+func multipart(_ parts: [String]) -> String {
     var body = ""
     for part in parts {
         let at = part.firstIndex(of: "=") ?? part.endIndex

@@ -1,8 +1,8 @@
 /// The map of a route on the names of fields that pass one by one.
 ///
 /// Gives what `Tree.apply` gives on the whole document, and refuses what that refuses, from a few bits for each rule. What
-/// can't be told from a name alone, wildcards in renames and indices, the plan sends to a tree instead. One thing it lets pass: a number
-/// in brackets is a key where a rule puts another key beside it, while a tree may have made an array of it before the rule came.
+/// can't be told from a name alone, wildcards in renames and at the end of what is removed, and indices, the plan sends to a tree
+/// instead.
 internal struct NameMapper {
     enum Verdict {
         case unchanged, renamed

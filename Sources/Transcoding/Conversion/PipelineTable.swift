@@ -203,10 +203,12 @@ extension ConversionPlan {
     /// Whether flat input passes to flat output field by field. The names then pass as they came, so a library that would
     /// read them in its own way must not be asked for, nor one be refused for how it is built. What is read as a null passes
     /// through the tree as well under our own dialect, so that the output's `nulls` says how it is written; and so does what stands in
-    /// texts, whose members and elements a map is about.
+    /// texts, whose members and elements a map is about. A rule that removes the elements of an array must see whether a name comes
+    /// again: the values of such a one are elements as well.
     internal var streamsFields: Bool {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
         return document == nil && types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
+            && !map.remove.contains { $0.segments.last == .any }
             && fieldDecoding.duplicates == .array && fieldDecoding.types == .strings
             && !fieldDecoding.readsNamesAsLibrary && !fieldDecoding.readsTextsAsStructure
             && fieldDecoding.malformedKey == .literal

@@ -46,11 +46,14 @@ extension Tree {
         guard root != Tree.none else { return }
         var found: [Node] = []
         var left: [Node] = []
+        var numbered: [Node] = []
         // All are found before any goes, so that indices mean the places of the input.
         for path in map.remove {
             let start = found.count
             resolve(path.segments[...], below: root, into: &found)
             conversionObserver?.willRemove(found[start...], by: "map.remove \(path)")
+            guard case .key? = path.segments.last else { continue }
+            for node in found[start...] where kind(parent(node)).isArray { numbered.append(parent(node)) }
         }
         for node in found where node != root && stands(node) {
             conversionObserver?.removes(node, of: self)
@@ -58,6 +61,7 @@ extension Tree {
             if dropsEmptied { left.append(parent(node)) }
             unlink(node)
         }
+        for array in numbered { _ = try makeObject(ofElementsOf: array) }
         // `ConversionPlan.validate` has reported paths without segments; they lead nowhere.
         for rename in map.rename where !rename.from.segments.isEmpty && !rename.to.segments.isEmpty {
             let shared = rename.sharedPrefix
@@ -66,7 +70,8 @@ extension Tree {
             for base in bases {
                 found.removeAll(keepingCapacity: true)
                 resolve(rename.from.segments[shared...], below: base, into: &found)
-                guard let node = found.first else { continue }
+                // What the map has emptied has no fields that could be moved.
+                guard let node = found.first, !dropsEmptied || !isEmptied(node) else { continue }
                 guard found.count == 1 else {
                     throw MapConflict.renamesSeveral.error(at: rename.from)
                 }
@@ -77,18 +82,22 @@ extension Tree {
                     try self.rename(node, key.span)
                     continue
                 }
-                if dropsEmptied { left.append(parent(node)) }
+                let parent = parent(node)
+                if dropsEmptied { left.append(parent) }
                 unlink(node)
-                try place(node, at: rename.to, from: shared, below: base, mayReplace: false)
+                if case .key? = rename.from.segments.last, kind(parent).isArray {
+                    _ = try makeObject(ofElementsOf: parent)
+                }
+                try place(node, at: rename.to, from: shared, below: base, dropsEmptied: dropsEmptied)
             }
         }
         for assignment in map.set where !assignment.path.segments.isEmpty {
             let node = try make(assignment.value, sources)
-            try place(node, at: assignment.path, from: 0, below: root, mayReplace: true)
+            try place(node, at: assignment.path, from: 0, below: root, mayReplace: true, dropsEmptied: dropsEmptied)
             conversionObserver?.made(self, by: "map.set \(assignment.path)")
         }
         for assignment in map.append where !assignment.path.segments.isEmpty {
-            try append(make(assignment.value, sources), at: assignment.path)
+            try append(make(assignment.value, sources), at: assignment.path, dropsEmptied: dropsEmptied)
             conversionObserver?.made(self, by: "map.append \(assignment.path)")
         }
         for node in left.reversed() { dropEmptied(node) }
@@ -116,13 +125,13 @@ extension Tree {
     }
 
     /// Puts `node` last into the array at `path`.
-    private mutating func append(_ node: Node, at path: FieldPath) throws(ConversionError) {
+    private mutating func append(_ node: Node, at path: FieldPath, dropsEmptied: Bool) throws(ConversionError) {
         var found: [Node] = []
         resolve(path.segments[...], below: root, into: &found)
         guard let existing = found.first else {
             let array = try makeNode(.array)
             append(node, to: array)
-            return try place(array, at: path, from: 0, below: root, mayReplace: false)
+            return try place(array, at: path, from: 0, below: root, dropsEmptied: dropsEmptied)
         }
         guard found.count == 1 else {
             throw MapConflict.appendsToSeveral.error(at: path)
@@ -144,7 +153,39 @@ extension Tree {
         return at == root
     }
 
-    /// The nodes that `segments` lead to from `node`, in document order.
+    /// Whether the map has taken all values out of an object or array, which then counts for nothing where fields go out.
+    private func isEmptied(_ node: Node) -> Bool {
+        guard kind(node).isContainer, !records[Int(node)].isSpliced else { return false }
+        var child = firstChild(node)
+        while child != Tree.none {
+            guard isEmptied(child) else { return false }
+            child = nextSibling(child)
+        }
+        return true
+    }
+
+    /// Makes an object of an array that was made of fields with numbers in their names, `a[0]`: where a rule speaks of keys in it, they
+    /// are keys as they are where fields pass. Returns false for every other array.
+    private mutating func makeObject(ofElementsOf array: Node) throws(ConversionError) -> Bool {
+        guard kind(array).isArray, childCount(array) > 0, !name(firstChild(array)).isEmpty else { return false }
+        var child = firstChild(array)
+        var position = 0
+        while child != Tree.none {
+            // What rules have put there has none.
+            if records[Int(child)].nameCount == 0 {
+                let number = Array(String(position).utf8)
+                records[Int(child)].nameStart = try store(number.span)
+                records[Int(child)].nameCount = Int32(number.count)
+            }
+            position += 1
+            child = nextSibling(child)
+        }
+        records[Int(array)].kind = .object
+        return true
+    }
+
+    /// The nodes that `segments` lead to from `node`, in document order. A key leads to the element of an array, too, that a field
+    /// with that key in its name has made.
     internal func resolve(_ segments: ArraySlice<FieldPath.Segment>, below node: Node, into found: inout [Node]) {
         guard let segment = segments.first else {
             found.append(node)
@@ -158,7 +199,8 @@ extension Tree {
             let matches =
                 switch segment {
                 case .any: true
-                case .key(let key): record.kind.hasNames && name(child).isEqual(to: key.span)
+                case .key(let key):
+                    (record.kind.hasNames || records[Int(child)].nameCount > 0) && name(child).isEqual(to: key.span)
                 case .index(let index):
                     record.kind.hasNames ? name(child).isDecimal(index) : position == index
                 }
@@ -170,7 +212,8 @@ extension Tree {
 
     /// Puts `node` at `path`, of which the segments before `start` led to `base`, and makes the parents that are missing.
     private mutating func place(
-        _ node: Node, at path: FieldPath, from start: Int, below base: Node, mayReplace: Bool
+        _ node: Node, at path: FieldPath, from start: Int, below base: Node, mayReplace: Bool = false,
+        dropsEmptied: Bool
     ) throws(ConversionError) {
         var parent = base
         for depth in start..<path.segments.count {
@@ -186,9 +229,12 @@ extension Tree {
                     parent = existing
                     continue
                 }
-                guard mayReplace else { throw MapConflict.occupied.error(at: path) }
-                for value in found { conversionObserver?.removes(value, of: self, by: "map.set \(path)") }
-                removedCount += leafCount(existing)
+                let isEmptied = dropsEmptied && isEmptied(existing)
+                guard mayReplace || isEmptied else { throw MapConflict.occupied.error(at: path) }
+                if !isEmptied {
+                    for value in found { conversionObserver?.removes(value, of: self, by: "map.set \(path)") }
+                    removedCount += leafCount(existing)
+                }
                 replace(existing, by: node)
                 for further in found.dropFirst() { unlink(further) }
                 return
@@ -196,7 +242,12 @@ extension Tree {
             let child = isLast ? node : try makeContainer(for: path.segments[depth + 1])
             switch path.segments[depth] {
             case .key(let key):
-                guard !isArray else { throw MapConflict.parentIsArray.error(at: path) }
+                if isArray, dropsEmptied, isEmptied(parent) {
+                    clearChildren(parent)
+                    records[Int(parent)].kind = .object
+                } else if isArray, try !makeObject(ofElementsOf: parent) {
+                    throw MapConflict.parentIsArray.error(at: path)
+                }
                 try append(child, to: parent, named: key.span)
             case .index(let index):
                 if isArray {
