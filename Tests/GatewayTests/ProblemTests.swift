@@ -50,7 +50,11 @@ import Transcoding
             plain["status"] as? Int == 404 && plain["code"] as? String == "no_route"
                 && plain["title"] as? String == "Not Found")
         #expect(plain["request_id"] as? String == "r1" && plain["offset"] == nil && plain["setting"] == nil)
-        let error = ConversionError(.malformed, code: "json_x", reason: "it is so", offset: 12, field: "/a/b")
+        let fault = ConversionError(.malformed, code: "json_x", reason: "it is so", offset: 12, field: "/a/b")
+        // A field of a form may have a name that looks like a pointer.
+        let named = try body(.conversion(fault, accepted: []))
+        #expect(named["field"] as? String == "/a/b" && named["pointer"] == nil)
+        let error = fault.at(pointer: "/a/b")
         let conversion = try body(.conversion(error, accepted: ["application/json"]))
         #expect(conversion["status"] as? Int == 400 && conversion["offset"] as? Int == 12)
         #expect(conversion["pointer"] as? String == "/a/b" && conversion["cause"] == nil)

@@ -35,7 +35,7 @@ package struct Problem {
         json.member("request_id", bytes: requestID.span)
         if let cause = refusal.cause { json.member("cause", cause) }
         if let error = refusal.conversionError {
-            if let field = error.field { json.member(field.hasPrefix("/") ? "pointer" : "field", field) }
+            if let field = error.field { json.member(error.isPointer ? "pointer" : "field", field) }
             if let offset = error.offset { json.member("offset", number: offset) }
         }
         if let setting = refusal.setting { json.member("setting", setting) }

@@ -422,8 +422,11 @@ extension Refusal {
         case .conversion(let error, _), .upstreamBody(let error, _): error
         case .notVerified(.tooLong, _, _), .signedTooLarge:
             ConversionError(.limit, code: code, reason: detail, setting: "limits.signed")
-        case .notVerified(_, _, let field?):
-            ConversionError(.malformed, code: code, reason: detail, field: field)
+        case .notVerified(_, _, let lacking?):
+            // A member of JSON is told by its pointer; a field of a head has no slash in its name.
+            lacking.hasPrefix("/")
+                ? ConversionError(.malformed, code: code, reason: detail).at(pointer: lacking)
+                : ConversionError(.malformed, code: code, reason: detail, field: lacking)
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")
         case .spool(.tooLarge, let upstream):
             ConversionError(.limit, code: code, reason: detail, setting: "\(Self.spoolSetting(upstream)).disk")

@@ -395,9 +395,7 @@ extension ConversionError {
     internal func below(_ path: some Sequence<String>) -> ConversionError {
         var pointer: [UInt8] = []
         for step in path { JSONPointer.append(Array(step.utf8).span, to: &pointer) }
-        var error = self
-        if !pointer.isEmpty { error.field = String(decoding: pointer, as: UTF8.self) + (field ?? "") }
-        return error
+        return pointer.isEmpty ? self : at(pointer: String(decoding: pointer, as: UTF8.self) + (field ?? ""))
     }
 
     /// The error of the value that was taken last of those that are open. Where a set's elements stand in its place, the name that they

@@ -293,7 +293,7 @@ private struct Proposal {
                 guard !rules.isEmpty else { return false }
                 faults += 1
                 let concerned = error.field.map { field in
-                    rules.indices.filter { Self.concerns(rules[$0].path, field) }
+                    rules.indices.filter { Self.concerns(rules[$0].path, field, isPointer: error.isPointer) }
                 }
                 // Each costs a conversion.
                 guard let concerned, !concerned.isEmpty, faults < 20 else {
@@ -307,11 +307,11 @@ private struct Proposal {
     }
 
     /// Whether the rule is about the field, or one around it, of which an error names the place.
-    private static func concerns(_ path: FieldPath, _ field: String) -> Bool {
+    private static func concerns(_ path: FieldPath, _ field: String, isPointer: Bool) -> Bool {
         guard case .key(let key)? = path.segments.first else { return true }
         let root = String(decoding: key, as: UTF8.self)
+        if isPointer { return field.hasPrefix("/" + root) }
         return field == root || field.hasPrefix(root + "[") || field.hasPrefix(root + ".")
-            || field.hasPrefix("/" + root)
     }
 
     private func fault(on sample: LearntRoute.Sample) -> ConversionError? {

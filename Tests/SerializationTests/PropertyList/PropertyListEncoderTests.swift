@@ -289,6 +289,6 @@ import Transcoding
 extension ConversionError {
     /// The error that a codec of property lists throws for `fault`.
     init(plistFault fault: PropertyList.Fault, offset: Int? = nil, field: String? = nil) {
-        self = fault.error(offset: offset, field: field)
+        self = fault.error(offset: offset, pointer: field)
     }
 }

@@ -25,12 +25,9 @@ import Transcoding
                 let error = failure(arrays, limits)
                 #expect((error == nil) == isTaken)
                 guard !isTaken else { continue }
-                let field = depth == 0 ? nil : String(repeating: "/0", count: depth)
-                #expect(
-                    error
-                        == .limit(
-                            "depth", of: depth, what: "the nesting of the document", offset: head + 7 * depth,
-                            field: field))
+                let expected = ConversionError.limit(
+                    "depth", of: depth, what: "the nesting of the document", offset: head + 7 * depth)
+                #expect(error == expected.at(pointer: depth == 0 ? nil : String(repeating: "/0", count: depth)))
             }
             #expect((failure("<array/>", limits) == nil) == (depth > 0))
         }

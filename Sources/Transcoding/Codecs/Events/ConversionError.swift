@@ -22,8 +22,10 @@ public struct ConversionError: Error, Hashable, Sendable {
     public var reason: String
     /// The offset into the input, in bytes from 0, where the fault was found.
     public var offset: Int?
-    /// The name of the field (`a[b]`) or the JSON Pointer (`/a/b`) concerned.
-    public var field: String?
+    /// The name of the field (`a[b]`) or the JSON Pointer (`/a/b`) concerned; `isPointer` says which it is.
+    public var field: String? { didSet { isPointer = false } }
+    /// Whether `field` is a JSON Pointer (RFC 6901) into a document. A field of a form may have a name that looks like one.
+    public private(set) var isPointer = false
     /// The setting that can be changed to let the input through: `limits.depth`, `nulls`, `date_fractions`. The words are those of
     /// the proxy's settings, as in `reason`; `property` has Swift's.
     public var setting: String?
@@ -55,6 +57,14 @@ public struct ConversionError: Error, Hashable, Sendable {
             .limit, code: "limit_\(name)", reason: "\(what) passes the limit of \(value) (limits.\(name))",
             offset: offset,
             field: field, setting: "limits.\(name)")
+    }
+
+    /// The same error, at a place in a document that a JSON Pointer names; nil: where in it isn't known.
+    package func at(pointer: String?) -> Self {
+        var error = self
+        error.field = pointer
+        error.isPointer = pointer?.utf8.first == UInt8(ascii: "/")
+        return error
     }
 }
 

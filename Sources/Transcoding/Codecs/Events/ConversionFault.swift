@@ -20,6 +20,11 @@ extension ConversionFault {
         error.field = field
         return error
     }
+
+    /// As above, at a place in a document, of which the format has a JSON Pointer where it isn't the root.
+    package func error(offset: Int? = nil, pointer: String?) -> ConversionError {
+        error(offset: offset).at(pointer: pointer)
+    }
 }
 
 /// The rows of the tables.

@@ -27,14 +27,14 @@ extension JSON.Decoder {
         if at >= 0, at < input.count, isOtherCharset(input[at], at: position) {
             return JSON.Fault.unsupportedCharset.error(offset: position)
         }
-        return fault.error(offset: position, field: pointer(in: input))
+        return fault.error(offset: position, pointer: pointer(in: input))
     }
 
     @inline(never)
     func limitFailure(
         _ name: String, of value: Int, what: String, at: Int, in input: Span<UInt8>
     ) -> ConversionError {
-        .limit(name, of: value, what: what, offset: offset + at, field: pointer(in: input))
+        ConversionError.limit(name, of: value, what: what, offset: offset + at).at(pointer: pointer(in: input))
     }
 
     /// Whether a faulty byte is the trace of UTF-16 or UTF-32: the byte order mark's first byte, or a NUL as one of the

@@ -228,13 +228,13 @@ extension JSON.Decoder {
         switch memberNames.insert(name, depth: levels.count) {
         case .known:
             if options.duplicates == .reject {
-                throw JSON.Fault.duplicateKey.error(offset: nameOffset, field: pointer(endingIn: name))
+                throw JSON.Fault.duplicateKey.error(offset: nameOffset, pointer: pointer(endingIn: name))
             }
             if mutedDepth < 0 { mutedDepth = levels.count }
         case .full:
-            throw .limit(
-                "tree", of: limits.tree, what: "what is held to find members of the same name", offset: nameOffset,
-                field: pointer(endingIn: name))
+            throw ConversionError.limit(
+                "tree", of: limits.tree, what: "what is held to find members of the same name", offset: nameOffset
+            ).at(pointer: pointer(endingIn: name))
         case .new:
             break
         }

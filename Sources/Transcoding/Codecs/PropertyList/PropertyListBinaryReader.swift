@@ -137,16 +137,16 @@ extension PropertyList {
         }
 
         func failure(_ fault: Fault, at offset: Int) -> ConversionError {
-            fault.error(offset: offset, field: path.pointer)
+            fault.error(offset: offset, pointer: path.pointer)
         }
 
         /// Counts a value or a name, or refuses.
         mutating func charge(bytes: Int, nodes: Int = 0, at offset: Int) throws(ConversionError) {
             cost += bytes + nodes * Tree.nodeCost
             guard cost <= limits.tree else {
-                throw .limit(
-                    "tree", of: limits.tree, what: "what the binary property list stands for", offset: offset,
-                    field: path.pointer)
+                throw ConversionError.limit(
+                    "tree", of: limits.tree, what: "what the binary property list stands for", offset: offset
+                ).at(pointer: path.pointer)
             }
         }
 
@@ -166,9 +166,9 @@ extension PropertyList {
             let isObject = head.type == 0xD
             guard !isOpen[object] else { throw failure(.cycle, at: head.offset) }
             guard frames.count < limits.depth else {
-                throw .limit(
-                    "depth", of: limits.depth, what: "the nesting of the document", offset: head.offset,
-                    field: path.pointer)
+                throw ConversionError.limit(
+                    "depth", of: limits.depth, what: "the nesting of the document", offset: head.offset
+                ).at(pointer: path.pointer)
             }
             let size = trailer.referenceSize * (isObject ? 2 : 1)
             guard head.count <= (trailer.tableStart - head.start) / size else {
@@ -192,7 +192,8 @@ extension PropertyList {
             _ name: Span<UInt8>, at offset: Int, into sink: inout Sink
         ) throws(ConversionError) {
             guard name.count <= limits.key else {
-                throw .limit("key", of: limits.key, what: "a key", offset: offset, field: path.pointer)
+                throw ConversionError.limit("key", of: limits.key, what: "a key", offset: offset).at(
+                    pointer: path.pointer)
             }
             try charge(bytes: name.count, at: offset)
             _ = try path.key(name, at: offset, into: &sink)
@@ -276,7 +277,8 @@ extension PropertyList.BinaryReader {
         case 0x6:
             // A unit is one byte of UTF-8 at least.
             guard head.count <= limits.key else {
-                throw .limit("key", of: limits.key, what: "a key", offset: head.offset, field: path.pointer)
+                throw ConversionError.limit("key", of: limits.key, what: "a key", offset: head.offset).at(
+                    pointer: path.pointer)
             }
             try readUTF16(head, input)
             // Taken out so that the span doesn't borrow the reader while it changes.

@@ -103,7 +103,7 @@ extension PropertyList {
             }
         }
 
-        func failure(_ fault: Fault) -> ConversionError { fault.error(field: path.pointer) }
+        func failure(_ fault: Fault) -> ConversionError { fault.error(pointer: path.pointer) }
 
         /// Writes what stands before a value: the header, the tag of the container, the name.
         mutating func beginValue() throws(ConversionError) {
@@ -128,7 +128,7 @@ extension PropertyList {
             output.append("<key>")
             characters.reset()
             guard characters.write(path.name, isAttribute: false, into: &output) else {
-                throw Fault.unwritableCharacter.error(field: path.pointer)
+                throw Fault.unwritableCharacter.error(pointer: path.pointer)
             }
             output.append("</key>\n")
             appendTabs(path.depth)

@@ -66,12 +66,12 @@ extension PropertyList {
             path.setName(name)
             switch names?.insert(name, depth: path.depth) {
             case .known:
-                if duplicates == .reject { throw Fault.duplicateKey.error(offset: offset, field: pointer) }
+                if duplicates == .reject { throw Fault.duplicateKey.error(offset: offset, pointer: pointer) }
                 if mutedDepth < 0 { mutedDepth = path.depth }
             case .full:
-                throw .limit(
-                    "tree", of: limit, what: "what is held to find members of the same name", offset: offset,
-                    field: pointer)
+                throw ConversionError.limit(
+                    "tree", of: limit, what: "what is held to find members of the same name", offset: offset
+                ).at(pointer: pointer)
             case .new, nil:
                 break
             }

@@ -195,11 +195,11 @@ extension PropertyList {
 
         /// The error `fault` in the markup or the text that began at `offset` of the body.
         func failure(_ fault: Fault, from offset: Int) -> ConversionError {
-            fault.error(offset: offset, field: path.pointer)
+            fault.error(offset: offset, pointer: path.pointer)
         }
 
         func limitFailure(_ name: String, of value: Int, what: String, offset: Int) -> ConversionError {
-            .limit(name, of: value, what: what, offset: offset, field: path.pointer)
+            ConversionError.limit(name, of: value, what: what, offset: offset).at(pointer: path.pointer)
         }
 
         /// The error that stands for what is wrong with the XML.
@@ -210,7 +210,7 @@ extension PropertyList {
             case .declaration: return failure(.invalidDeclaration, from: start)
             case .attributes, .namespaces, .fault(.repeatedAttribute): return failure(.attribute, from: start)
             case .instructions:
-                return .xmlInstructions(tokenizer.rules.instructionLimit, offset: stop.at, field: path.pointer)
+                return .xmlInstructions(tokenizer.rules.instructionLimit, offset: stop.at, pointer: path.pointer)
             case .length: return failure(.invalidMarkup, from: stop.at)
             case .fault(.mismatch): return failure(.mismatchedTag, from: start)
             case .fault(.doctype): return failure(.doctype, from: start)

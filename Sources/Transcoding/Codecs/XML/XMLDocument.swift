@@ -43,7 +43,7 @@ extension XML {
                 } catch {
                     var error = error
                     if error.offset == nil { error.offset = tokenizer.eventOffset }
-                    if error.field == nil { error.field = field }
+                    if error.field == nil { error = error.at(pointer: place) }
                     throw error
                 }
             }
@@ -130,41 +130,43 @@ extension XML {
         internal func failure(_ stop: Tokenizer.Stop) -> ConversionError {
             switch stop.reason {
             case .fault(let fault), .reference(let fault), .declaration(let fault):
-                return fault.error(offset: stop.at, field: field)
+                return fault.error(offset: stop.at, pointer: place)
             case .attributes:
                 return ConversionError(
                     .limit, code: "limit_xml_attributes",
-                    reason: "an element has more than \(options.attributeLimit) attributes", offset: stop.at,
-                    field: field)
+                    reason: "an element has more than \(options.attributeLimit) attributes", offset: stop.at
+                ).at(pointer: place)
             case .instructions:
-                return .xmlInstructions(options.instructionLimit, offset: stop.at, field: field)
+                return .xmlInstructions(options.instructionLimit, offset: stop.at, pointer: place)
             case .namespaces:
-                return .limit(
-                    "tree", of: limits.tree, what: "the namespaces that are declared at a time", offset: stop.at,
-                    field: field)
+                return ConversionError.limit(
+                    "tree", of: limits.tree, what: "the namespaces that are declared at a time", offset: stop.at
+                ).at(pointer: place)
             case .length(let limit):
-                return .limit(
-                    "tree", of: limit, what: "one tag, comment or CDATA section", offset: stop.at, field: field)
+                return ConversionError.limit(
+                    "tree", of: limit, what: "one tag, comment or CDATA section", offset: stop.at
+                ).at(pointer: place)
             }
         }
 
         /// The open elements' names.
-        private var field: String? { isLossless ? lossless.path.text() : elements.path.text() }
+        private var place: String? { isLossless ? lossless.path.text() : elements.path.text() }
     }
 }
 
 extension ConversionError {
     /// The name of an element or an attribute that comes in, or would go out, has more than `limit` bytes.
-    internal static func xmlName(_ limit: Int, field: String? = nil) -> ConversionError {
+    internal static func xmlName(_ limit: Int, pointer: String? = nil) -> ConversionError {
         ConversionError(
-            .limit, code: "limit_xml_name", reason: "the name of an element or attribute passes \(limit) bytes",
-            field: field)
+            .limit, code: "limit_xml_name", reason: "the name of an element or attribute passes \(limit) bytes"
+        ).at(pointer: pointer)
     }
 
     /// A document has more than `limit` processing instructions.
-    internal static func xmlInstructions(_ limit: Int, offset: Int, field: String?) -> ConversionError {
+    internal static func xmlInstructions(_ limit: Int, offset: Int, pointer: String?) -> ConversionError {
         ConversionError(
             .limit, code: "limit_xml_instructions",
-            reason: "the document has more than \(limit) processing instructions", offset: offset, field: field)
+            reason: "the document has more than \(limit) processing instructions", offset: offset
+        ).at(pointer: pointer)
     }
 }

@@ -87,7 +87,7 @@ extension XML {
             if frames[last].object == Tree.none { frames[last].object = try tree.makeNode(.object) }
             let object = frames[last].object
             guard tree.child(of: object, named: attribute.span) == Tree.none else {
-                throw Fault.conflict.error(field: path.text(attribute.span.lossyString()))
+                throw Fault.conflict.error(pointer: path.text(attribute.span.lossyString()))
             }
             try tree.append(makeScalar(value, tree: &tree), to: object, named: attribute.span)
             frames[last].attributesEnd = Tree.Node(tree.records.count)
@@ -98,7 +98,7 @@ extension XML {
             if !frames[last].runHasText, !piece.isWhitespace {
                 frames[last].runHasText = true
                 if frames[last].hasChildren, options.mixed == .refuse {
-                    throw Fault.mixed.error(field: path.text())
+                    throw Fault.mixed.error(pointer: path.text())
                 }
             }
             guard text.count + piece.count - frames[last].textStart <= limits.field else { throw fieldLimit(nil) }
@@ -125,7 +125,7 @@ extension XML {
             if !frames[index].runHasText {
                 text.truncate(to: frames[index].runStart)
             } else if options.mixed == .refuse {
-                throw Fault.mixed.error(field: path.text())
+                throw Fault.mixed.error(pointer: path.text())
             }
             frames[index].runStart = text.count
             frames[index].runHasText = false
@@ -148,7 +148,7 @@ extension XML {
                 return frame.object
             }
             guard tree.child(of: frame.object, named: textKey.span) == Tree.none else {
-                throw Fault.conflict.error(field: path.text(options.textKey))
+                throw Fault.conflict.error(pointer: path.text(options.textKey))
             }
             try tree.append(makeScalar(text, tree: &tree), to: frame.object, named: textKey.span)
             return frame.object
@@ -185,7 +185,7 @@ extension XML {
                 return tree.append(value, to: array)
             }
             if frames.count > 1, earlier > parent, earlier < frames[frames.count - 2].attributesEnd {
-                throw Fault.conflict.error(field: path.text())
+                throw Fault.conflict.error(pointer: path.text())
             }
             if tree.kind(earlier).isArray { return tree.append(value, to: earlier) }
             let array = try tree.makeNode(.array)
@@ -195,7 +195,7 @@ extension XML {
         }
 
         private func fieldLimit(_ attribute: String?) -> ConversionError {
-            .limit("field", of: limits.field, what: "a value", field: path.text(attribute))
+            ConversionError.limit("field", of: limits.field, what: "a value").at(pointer: path.text(attribute))
         }
 
         /// The name without its prefix. A name that would have nothing left stays as it is.

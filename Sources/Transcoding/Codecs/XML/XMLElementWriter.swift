@@ -224,7 +224,8 @@ extension XML {
                 if bufferedText.count > limits.field { try closeTag(into: &output) }
             } else if position == .attribute, isDeclaration {
                 guard namespaces.value.count + piece.count <= limits.field else {
-                    throw .limit("field", of: limits.field, what: "the length of a namespace", field: path)
+                    throw ConversionError.limit("field", of: limits.field, what: "the length of a namespace").at(
+                        pointer: path)
                 }
                 namespaces.value.append(contentsOf: piece)
                 isWritten = true
@@ -288,7 +289,8 @@ extension XML {
         private mutating func endDeclaration(into output: inout OutputBuffer) throws(ConversionError) {
             guard namespaces.isFine(name) else { throw fault(.namespace) }
             guard namespaces.declare(name, depth: depth, limit: limits.tree) else {
-                throw .limit("tree", of: limits.tree, what: "the namespaces that are declared at a time", field: path)
+                throw ConversionError.limit("tree", of: limits.tree, what: "the namespaces that are declared at a time")
+                    .at(pointer: path)
             }
             guard TextWriter.write(attribute: name.span, namespaces.value.span, into: &output) else {
                 throw fault(.forbiddenCharacter)
@@ -485,10 +487,10 @@ extension XML {
         // MARK: Errors
 
         private func checkLength() throws(ConversionError) {
-            guard name.count <= options.nameLimit else { throw .xmlName(options.nameLimit, field: path) }
+            guard name.count <= options.nameLimit else { throw .xmlName(options.nameLimit, pointer: path) }
         }
 
-        private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path) }
+        private func fault(_ fault: Fault) -> ConversionError { fault.error(pointer: path) }
 
         /// The place at hand in the document that came, for messages: `/a/0/b`, `/a/@x`. Nil for the document itself.
         private var path: String? {

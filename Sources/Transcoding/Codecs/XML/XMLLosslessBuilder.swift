@@ -64,7 +64,7 @@ extension XML {
         internal mutating func attribute(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(ConversionError) {
             if name.isEqual(to: "key") {
                 guard value.count <= limits.key else {
-                    throw .limit("key", of: limits.key, what: "a key", field: path.text())
+                    throw ConversionError.limit("key", of: limits.key, what: "a key").at(pointer: path.text())
                 }
                 hasKey = true
                 key.removeAll()
@@ -89,7 +89,7 @@ extension XML {
                 return
             }
             guard text.count + piece.count <= limits.field else {
-                throw .limit("field", of: limits.field, what: "a value", field: path.text())
+                throw ConversionError.limit("field", of: limits.field, what: "a value").at(pointer: path.text())
             }
             try tree.charge(bytes: text.count + piece.count)
             text.append(contentsOf: piece)
@@ -109,7 +109,7 @@ extension XML {
                 // White space around a number or a boolean is not part of it (XML Schema Part 2, whiteSpace).
                 let text = self.text.span.trimmedOfXMLSpace()
                 guard text.count <= limits.number else {
-                    throw .limit("number", of: limits.number, what: "a number", field: path.text())
+                    throw ConversionError.limit("number", of: limits.number, what: "a number").at(pointer: path.text())
                 }
                 guard NumberText(text) != nil else { throw fault(.vocabularyValue) }
                 try tree.number(text)
@@ -174,7 +174,7 @@ extension XML {
             return false
         }
 
-        private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path.text()) }
+        private func fault(_ fault: Fault) -> ConversionError { fault.error(pointer: path.text()) }
 
         /// Replaces JSON's escapes; false where one is none, or half of a surrogate pair. Quotation marks and controls stand for
         /// themselves here.

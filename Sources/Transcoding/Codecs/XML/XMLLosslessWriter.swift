@@ -118,6 +118,6 @@ extension XML {
             for _ in 0..<frames.count * indentation { output.append(UInt8(ascii: " ")) }
         }
 
-        private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path.pointer) }
+        private func fault(_ fault: Fault) -> ConversionError { fault.error(pointer: path.pointer) }
     }
 }
