@@ -104,11 +104,11 @@ import Transcoding
     func outputOptions() throws {
         func field<Word: RawRepresentable<String> & CaseIterable & Equatable>(
             _ key: String, _ path: KeyPath<FieldEncodingOptions, Word>, encodings: [String] = ["form", "multipart"],
-            rewrites: Bool = false, except: [String: [Word]] = [:]
+            from input: String = "json", rewrites: Bool = false, except: [String: [Word]] = [:]
         ) throws {
             for word in Word.allCases {
                 for encoding in encodings where except[encoding]?.contains(word) != true {
-                    let plan = try Conversions.parse("json -> \(encoding)(\(key): \(word.rawValue))")
+                    let plan = try Conversions.parse("\(input) -> \(encoding)(\(key): \(word.rawValue))")
                     #expect(plan.fieldEncoding[keyPath: path] == word, "\(key) \(word)")
                     #expect(plan.rewritesNames == rewrites, "\(key)")
                 }
@@ -122,9 +122,9 @@ import Transcoding
         try field("booleans", \.booleans, encodings: all)
         try field("order", \.order, encodings: all)
         try field("spaces", \.spaces, encodings: ["form"])
-        try field("filenames", \.filenames, encodings: ["multipart", "auto"])
+        try field("filenames", \.filenames, encodings: ["multipart", "auto"], from: "multipart")
         try field(
-            "files", \.files, encodings: all,
+            "files", \.files, encodings: all, from: "multipart",
             except: ["form": [.stream, .object], "json": [.stream], "multipart": [.object]])
         #expect(try Conversions.parse("form -> json(numbers: exact)") == ConversionPlan(inputs: [.form], output: .json))
     }
@@ -141,8 +141,9 @@ import Transcoding
     @Test("files are declared in nested mappings")
     func files() throws {
         let plan = try Conversions.parse(
-            "json(numbers: exact) -> multipart(files: {photo: {from: base64, max: 1KiB}, 'a b': drop, \"*\": reject})")
-        #expect(plan.fieldEncoding.files == .reject)
+            "json(numbers: exact) -> multipart(files: {photo: {from: base64, max: 1KiB}, 'a b': drop})")
+        let others = try Conversions.parse("multipart -> json(files: {photo: base64, \"*\": reject})")
+        #expect(others.fieldEncoding.files == .reject && others.files.map(\.policy) == [.base64])
         #expect(
             plan.files == [
                 FileRule(path: try FieldPath(parsing: "photo"), policy: .base64, max: 1024),

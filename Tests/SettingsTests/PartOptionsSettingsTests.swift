@@ -17,7 +17,10 @@ struct PartOptionsSettingsTests {
         #expect(plan.fieldDecoding.mixed == .flatten)
         #expect(plan.fieldDecoding.jsonParts == .parse)
         #expect(plan.fieldDecoding.filenames == .base)
-        #expect(try Conversions.parse("json(filenames: base) -> multipart").fieldDecoding.filenames == .base)
+        for rule in ["object", "{from: object}", "{from: base64, filename: '${field.name}'}"] {
+            let named = try Conversions.parse("json(filenames: base) -> multipart(files: {f: \(rule)})")
+            #expect(named.fieldDecoding.filenames == .base, "\(rule)")
+        }
         #expect(try Conversions.parse("multipart -> json").fieldDecoding.filenames == .keep)
         let both = try Conversions.parse("multipart(filenames: base) -> multipart(dialect: whatwg, filenames: both)")
         #expect(both.fieldDecoding.filenames == .base && both.fieldEncoding.filenames == .both)
@@ -39,6 +42,11 @@ struct PartOptionsSettingsTests {
             "json(charset: latin1) -> form",
             "multipart(json_parts: yes) -> json", "form -> json(parts: {a: json})",
             "form -> multipart(parts: {a: xml})",
+            "json(filenames: base) -> multipart", "json(filenames: base) -> multipart(files: {f: base64})",
+            "xml(filenames: base) -> json", "json -> multipart(filenames: plain)",
+            "form -> multipart(filenames: plain)",
+            "json -> multipart(files: base64)", "json -> multipart(files: drop)", "form -> json(files: reject)",
+            "xml -> auto(files: drop)", "json -> multipart(files: {\"*\": drop})",
             "form(charset: []) -> json", "form(charset: [utf-8, x]) -> json",
         ])
     func mistakes(_ text: String) {

@@ -285,10 +285,14 @@ import Transcoding
     /// Whether an expression with that side reads, before or behind any other one.
     private static func reads(_ word: ConversionWord, _ option: String, isInput: Bool) -> Bool {
         // What only stands beside another option.
-        let text = option.hasPrefix("rest:") ? "document: a, \(option)" : option
+        var texts = [option.hasPrefix("rest:") ? "document: a, \(option)" : option]
+        if option.hasPrefix("filenames:") { texts.append("\(option), files: {f: {from: object}}") }
         return ConversionWord.all.contains { other in
-            let side = "\(word.name)(\(text))"
-            return (try? Conversions.parse(isInput ? "\(side) -> \(other.name)" : "\(other.name) -> \(side)")) != nil
+            texts.contains { text in
+                let side = "\(word.name)(\(text))"
+                let expression = isInput ? "\(side) -> \(other.name)" : "\(other.name) -> \(side)"
+                return (try? Conversions.parse(expression)) != nil
+            }
         }
     }
 

@@ -54,11 +54,30 @@ struct ConversionReader {
             context.report(
                 encode.position, "\"query -> query\" converts nothing: remove \"request\", or write a body's encoding")
         }
+        let failures = context.failures
+        let places = [decode, encode].map { side in side.options.remaining.first { $0.key == "filenames" }?.position }
         decode.options.record("as", decode.encoding, origin(decode))
         readInput(decode, &plan)
         encode.options.record("as", encode.encoding, origin(encode))
         readOutput(encode, &plan)
+        if context.failures == failures { checkFilenames(plan, read: places[0], written: places[1]) }
         return plan
+    }
+
+    /// Reports "filenames" where no file can have a name.
+    private func checkFilenames(
+        _ plan: ConversionPlan, read: SettingsNode.Position?, written: SettingsNode.Position?
+    ) {
+        let rules = plan.files
+        if let read, !plan.inputs.contains(.multipart), !rules.contains(where: \.takesFilename) {
+            context.report(
+                read, "\"filenames\" is about files that come with a name: declare one, as in files: {photo: object}")
+        }
+        let makesFiles = plan.inputs.contains { input in rules.contains { $0.source(from: input) != nil } }
+        if let written, !makesFiles, !plan.inputs.contains(where: \.hasFiles) {
+            context.report(
+                written, "\"filenames\" is about files that go out: declare one, as in files: {photo: base64}")
+        }
     }
 
     private func origin(_ side: ConversionSide) -> EffectiveValue.Origin { .line(side.position.line) }
@@ -172,7 +191,8 @@ struct ConversionReader {
             case .base64, .drop, .reject: true
             }
         }
-        options.offer("files", policies.map(\.rawValue), standard: output.hasFiles ? fields.files.rawValue : nil)
+        let words = plan.inputs.contains(where: \.hasFiles) ? policies.map(\.rawValue) : nil
+        options.offer("files", words, standard: output.hasFiles ? fields.files.rawValue : nil)
         if let policy = FileRuleReader(context: context).read(options, policies, "\(side.encoding) output", &plan) {
             plan.fieldEncoding.files = policy
         }

@@ -43,9 +43,11 @@ struct FileRuleReader {
         _ plan: ConversionPlan
     ) -> FilePolicy? {
         guard let text = context.text(node, "\"files\"") else { return nil }
-        if policies.isEmpty {
+        // What fields become is said of each: this is about what comes as a file.
+        guard plan.inputs.contains(where: \.hasFiles) else {
+            let input = policies.isEmpty ? side : "what comes in"
             context.report(
-                node.position, "\(side) has no files of its own: name the fields, as in files: {photo: base64}")
+                node.position, "\(input) has no files of its own: name the fields, as in files: {photo: base64}")
             return nil
         }
         if text == FilePolicy.stream.rawValue, !policies.contains(.stream) {

@@ -57,8 +57,14 @@ public struct FileRule: Hashable, Sendable {
         output.hasFiles || image != nil ? source(from: input) : nil
     }
 
+    /// Whether a text of the body gives its files their names.
+    package var takesFilename: Bool {
+        if case .field = filename { return true }
+        return source == .object || policy == .object
+    }
+
     /// What the values at `path` must be to become files where a body of `input` becomes multipart.
-    internal func source(from input: BodyEncoding) -> FileSource? {
+    package func source(from input: BodyEncoding) -> FileSource? {
         if let source { return source == .object && input.isFlat ? nil : source }
         return switch policy {
         // A multipart body has files of its own, and this is about them.
