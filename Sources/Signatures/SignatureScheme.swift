@@ -195,6 +195,23 @@ package struct SignatureScheme: Sendable {
         }
     }
 
+    /// What of a request beside its content and its secret has a say in a signature.
+    package enum Part: Hashable, Sendable { case url, method, type, keyID, time, id }
+
+    /// Whether it has for this sender, when we sign or verify.
+    package func heeds(_ part: Part) -> Bool {
+        let isHTTP = special == .httpMessage
+        return switch part {
+        case .url: signsURL || layout.contains(.path)
+        case .method: isHTTP || layout.contains(.method)
+        // It says how the body's fields are read, or is signed itself.
+        case .type: special != nil && special != .sns && special != .payPal
+        case .keyID: isHTTP
+        case .time: special != .twilio && special != .mandrill && (special != nil || timestamp != nil)
+        case .id: !idHeaders.isEmpty || layout.contains(.id)
+        }
+    }
+
     /// Whether all of the content has to be there at once to be verified, or signed.
     package var needsWholeContent: Bool {
         if special == .httpMessage { return false }

@@ -29,11 +29,13 @@ struct SignedRequestOptions: ParsableArguments {
 
     private static let standardURL = "http://localhost/"
 
-    @Option(help: "The request's method.")
-    var method = "POST"
+    @Option(name: .customLong("method"), help: "The request's method; POST without it.")
+    var givenMethod: String?
 
-    @Option(help: "The body's Content-Type; Twilio and Mandrill sign the fields of a form.")
-    var type = "application/x-www-form-urlencoded"
+    @Option(
+        name: .customLong("type"),
+        help: "The body's Content-Type; Twilio and Mandrill sign the fields of a form, which it is without it.")
+    var givenType: String?
 
     @Option(help: "The name of the key, for signatures by RFC 9421.")
     var keyID: String?
@@ -146,6 +148,21 @@ struct SignedRequestOptions: ParsableArguments {
     /// The last second of the year 9999: times as text have four digits of a year.
     private static let lastTime = 253_402_300_799
 
+    /// The method, and the Content-Type, with the default ones where none are given.
+    var method: String { givenMethod ?? "POST" }
+    var type: String { givenType ?? "application/x-www-form-urlencoded" }
+
+    /// Refuses an option that would be read and have no effect.
+    ///
+    /// - Parameter options: each with whether it is given and has none, and what the sender doesn't do.
+    func refuse(
+        _ command: String, _ scheme: SignatureScheme, _ options: [(name: String, isUnused: Bool, reason: String)]
+    ) throws(CommandFault) {
+        guard let option = options.first(where: \.isUnused) else { return }
+        throw CommandFault(
+            CommandFault.usage, "recast \(command): \(scheme.name) \(option.reason): leave --\(option.name) out")
+    }
+
     /// Milliseconds since 1970; `read` has seen to it that there are as many.
     var milliseconds: Int { (time ?? Int(Glibc.time(nil))) * 1000 }
 }
@@ -160,17 +177,28 @@ struct Sign: ParsableCommand {
 
     @OptionGroup var options: SignedRequestOptions
 
-    @Option(help: "The request's id, for senders that sign one.")
-    var id = "msg_recast"
+    @Option(name: .customLong("id"), help: "The request's id, for senders that sign one; msg_recast without it.")
+    var givenID: String?
 
     func run() throws {
         let (scheme, secret) = try options.read("sign", signs: true)
+        let id = givenID ?? "msg_recast"
         for (name, text) in [("id", id), ("key-id", options.keyID ?? ""), ("type", options.type)] {
             guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
                 throw CommandFault(
                     CommandFault.usage, "recast sign: --\(name) holds a control, which no field may have")
             }
         }
+        try options.refuse(
+            "sign", scheme,
+            [
+                ("url", options.url != nil && !scheme.heeds(.url), "signs no URL"),
+                ("method", options.givenMethod != nil && !scheme.heeds(.method), "signs no method"),
+                ("type", options.givenType != nil && !scheme.heeds(.type), "signs a body of any type"),
+                ("key-id", options.keyID != nil && !scheme.heeds(.keyID), "says no name of a key"),
+                ("time", options.time != nil && !scheme.heeds(.time), "signs no time"),
+                ("id", givenID != nil && !scheme.heeds(.id), "signs no id"),
+            ])
         var signer: MessageSigner
         do throws(MessageSigner.Fault) {
             signer = try MessageSigner(scheme, secret: secret)
@@ -240,6 +268,19 @@ struct Verify: ParsableCommand {
 
     func run() throws {
         let (scheme, secret) = try options.read("verify", signs: false)
+        let names = fields.map { $0.prefix { $0 != ":" }.lowercased() }
+        // What else is about the request is what it was, whether or not the sender signs it.
+        try options.refuse(
+            "verify", scheme,
+            [
+                (
+                    "type", options.givenType != nil && names.contains("content-type"),
+                    "reads the Content-Type that is among the fields"
+                ),
+                ("key-id", options.keyID != nil && !scheme.heeds(.keyID), "says no name of a key"),
+                ("time", options.time != nil && !scheme.heeds(.time), "signs no time"),
+                ("webhook-id", !webhookID.isEmpty && scheme.special != .payPal, "has no webhooks with ids"),
+            ])
         let head = try head()
         let body = try StandardStreams.readBody("recast verify")
         var settings = SignatureVerifier.Options(scheme: scheme, secrets: [secret])
