@@ -19,7 +19,7 @@ extension FuzzTarget {
             _ = try? decoder.decode([String: [UInt64]].self, from: value)
             // A form has other names for some values, and no types.
             guard format != .form else { return nil }
-            options.propertyListFormat = variant.bit ? .binary : .xml
+            options.propertyListEncoding.format = variant.bit ? .binary : .xml
             // Objects of an XML document in memory count for more than its text.
             options.limits.tree = 1 << 30
             guard let written = try? value.encoded(as: format, options: options) else { return nil }

@@ -86,7 +86,9 @@ extension DocumentRequestSerializer {
         if settings.encodesParametersInURI(head.method) {
             return try settings.serializeIntoURI(head, parameters: parameters)
         }
-        guard let body = try body(of: parameters, for: head) else { return SerializedRequest(head: head) }
+        guard let body = try body(of: parameters, for: head) else {
+            return SerializedRequest(head: head, sending: .none)
+        }
         if !head.headerFields.contains(.contentType) { head.headerFields[.contentType] = body.contentType }
         return SerializedRequest(head: head, sending: .bytes(body.bytes))
     }

@@ -10,7 +10,7 @@ public protocol RequestSerializer: Sendable {
 
     /// The request with the parameters in it: in the query for the methods of `methodsEncodingParametersInURI`, in a body
     /// of the serializer's kind for all others. Default header fields and Content-Type are set where the request lacks them,
-    /// Content-Length wherever there is a body.
+    /// Content-Length wherever there is a body; where there is none, nothing announces one.
     ///
     /// `parameters` of nil are no parameters at all, `.null` is a value. In the request's path what may not stand in a URL becomes
     /// percent escapes, and what is behind a `#` isn't sent, as with the URL of `request(method:url:parameters:headerFields:)`.
@@ -25,7 +25,8 @@ extension RequestSerializer {
     ///   - url: an absolute URL, `https://example.com/p?a=1`, or a path. Its query is kept; its fragment isn't sent.
     ///   - parameters: an object; JSON and property lists take arrays too. Nil: none.
     ///   - headerFields: fields of this call. They are written last and take the place of any other of their name, also of
-    ///     Content-Type, but not of the Content-Length of a body, beside which there is no Transfer-Encoding.
+    ///     Content-Type, but not of the Content-Length of a body, beside which there is no Transfer-Encoding. Without a body there is
+    ///     neither, but for a length of 0.
     /// - Throws: `invalidURL`, `invalidParameters` and what the serializer adds.
     public func request(
         method: HTTPRequest.Method, url: String, parameters: Value? = nil, headerFields: HTTPFields = [:]

@@ -92,7 +92,7 @@ extension RequestSettings {
         if querySerialization != nil { query = try Self.escaped(query) }
         head.path = RequestURL.appending(
             query, to: head.path ?? "/", keepsEmpty: encoding.dialect == .afnetworking)
-        return SerializedRequest(head: head)
+        return SerializedRequest(head: head, sending: .none)
     }
 }
 

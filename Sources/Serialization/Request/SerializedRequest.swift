@@ -52,9 +52,14 @@ public struct SerializedRequest: Sendable {
     }
 
     /// Sets Content-Length to the length of the body, where there is one: what it says must be what is sent. A
-    /// Transfer-Encoding beside it would make two framings of one body (RFC 9112 §6.2), and is taken away.
+    /// Transfer-Encoding beside it would make two framings of one body (RFC 9112 §6.2), and is taken away. Where there is no body, nothing
+    /// may announce one, for which a server would wait: a length of 0 says the same, and stays.
     internal mutating func setContentLength() {
-        guard let contentLength else { return }
+        guard let contentLength else {
+            if head.headerFields[.contentLength] != "0" { head.headerFields[.contentLength] = nil }
+            head.headerFields[.transferEncoding] = nil
+            return
+        }
         head.headerFields[.contentLength] = String(contentLength)
         head.headerFields[.transferEncoding] = nil
     }

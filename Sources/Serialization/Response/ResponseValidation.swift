@@ -16,6 +16,9 @@ public struct ResponseValidation: Hashable, Sendable, Codable {
     public var acceptableStatusCodes: Set<Int>? = Set(200..<300)
     /// The media types that are read, as `application/json`, in any case and without parameters; nil: all.
     public var acceptableContentTypes: Set<String>?
+    /// Media types that are not read although one of the acceptable ones stands for them, as `text/html` beside `*/*`: of both the one
+    /// counts that says more of the type. Nil: none.
+    public var unacceptableContentTypes: Set<String>?
     /// Whether a type `text/*`, `*/json` or `*/*` among the acceptable ones stands for all that it fits, as in Alamofire.
     public var matchesWildcards = false
     /// Whether `application/json` stands for each type that ends in `+json` too, and so with XML (RFC 6839).
@@ -30,24 +33,37 @@ public struct ResponseValidation: Hashable, Sendable, Codable {
     /// is said. All types where the request has no Accept.
     public init(accept request: HTTPRequest) {
         matchesWildcards = true
-        let accept = request.headerFields[.accept] ?? "*/*"
-        acceptableContentTypes = Set(
-            accept.split(separator: ",").filter { !Self.isExcluded($0) }.compactMap { Self.mediaType(of: String($0)) })
+        let ranges = (request.headerFields[.accept] ?? "*/*").split(separator: ",")
+        let acceptable = Set(ranges.filter { !Self.isExcluded($0) }.compactMap { Self.mediaType(of: String($0)) })
+        let excluded = ranges.filter { Self.isExcluded($0) && !Self.isVariant($0) }
+        let unacceptable = Set(excluded.compactMap { Self.mediaType(of: String($0)) }).subtracting(acceptable)
+        acceptableContentTypes = acceptable
+        unacceptableContentTypes = unacceptable.isEmpty ? nil : unacceptable
     }
 
     /// Whether the range has a weight of 0: it is not acceptable (RFC 9110 §12.4.2).
     private static func isExcluded(_ range: Substring) -> Bool {
-        range.split(separator: ";").dropFirst().contains { parameter in
+        parameters(of: range).contains { $0.name == "q" && Double($0.value) == 0 }
+    }
+
+    /// Whether the range is about a variant of the type alone, as `text/html;level=1`: types are compared without parameters.
+    private static func isVariant(_ range: Substring) -> Bool { parameters(of: range).contains { $0.name != "q" } }
+
+    private static func parameters(of range: Substring) -> [(name: String, value: String)] {
+        range.split(separator: ";").dropFirst().compactMap { parameter in
             let parts = parameter.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\t" } }
-            return parts.count == 2 && parts[0].lowercased() == "q" && Double(parts[1]) == 0
+            return parts.count == 2 ? (parts[0].lowercased(), String(parts[1])) : nil
         }
     }
 
     /// Whether that media type is acceptable.
     public func accepts(contentType: String) -> Bool {
-        guard let types = acceptableContentTypes else { return true }
+        if acceptableContentTypes == nil, unacceptableContentTypes == nil { return true }
         guard let type = Self.mediaType(of: contentType) else { return false }
-        return types.contains { accepts(type, as: $0.lowercased()) }
+        let accepted =
+            acceptableContentTypes.map { $0.lazy.map { match(type, $0.lowercased()) }.max() ?? 0 } ?? 1
+        let refused = unacceptableContentTypes?.lazy.map { match(type, $0.lowercased()) }.max() ?? 0
+        return accepted > refused
     }
 
     /// The type first, then the status: with both wrong, the status's error has the type's beneath it.
@@ -58,7 +74,7 @@ public struct ResponseValidation: Hashable, Sendable, Codable {
         var error: SerializationError?
         let isEmpty = body?.isEmpty ?? true
         let type = response.headerFields[.contentType].flatMap(Self.mediaType(of:))
-        let isAcceptable = acceptableContentTypes == nil || type.map { accepts(contentType: $0) } ?? isEmpty
+        let isAcceptable = type.map { accepts(contentType: $0) } ?? (acceptableContentTypes == nil || isEmpty)
         if !isAcceptable {
             isValid = false
             if !isEmpty {
@@ -81,17 +97,19 @@ public struct ResponseValidation: Hashable, Sendable, Codable {
         return Outcome(isValid: isValid, error: error)
     }
 
-    private func accepts(_ type: String, as accepted: String) -> Bool {
-        if type == accepted { return true }
-        if matchesWildcards {
-            let (type, accepted) = (type.split(separator: "/"), accepted.split(separator: "/"))
-            if type.count == 2, accepted.count == 2, zip(type, accepted).allSatisfy({ $1 == "*" || $0 == $1 }) {
-                return true
-            }
+    /// How much `range` says of the type: 0 where it isn't about it, more the fewer other types it is about (RFC 9110 §12.5.1).
+    private func match(_ type: String, _ range: String) -> Int {
+        if type == range { return 5 }
+        if matchesSuffixes, let slash = range.firstIndex(of: "/") {
+            let subtype = range[range.index(after: slash)...]
+            if subtype == "json" || subtype == "xml", type.hasSuffix("+" + subtype) { return 4 }
         }
-        guard matchesSuffixes, let slash = accepted.firstIndex(of: "/") else { return false }
-        let subtype = accepted[accepted.index(after: slash)...]
-        return (subtype == "json" || subtype == "xml") && type.hasSuffix("+" + subtype)
+        guard matchesWildcards else { return 0 }
+        let (type, range) = (type.split(separator: "/"), range.split(separator: "/"))
+        guard type.count == 2, range.count == 2, zip(type, range).allSatisfy({ $1 == "*" || $0 == $1 }) else {
+            return 0
+        }
+        return range[0] != "*" ? 3 : range[1] != "*" ? 2 : 1
     }
 
     /// `type/subtype` in lower case, without parameters; nil where the text isn't one.

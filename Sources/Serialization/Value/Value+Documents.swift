@@ -59,12 +59,6 @@ public struct DocumentOptions: Hashable, Sendable {
         return decoding
     }
 
-    /// The format of property lists that are written, which is that of `propertyListEncoding`.
-    public var propertyListFormat: PropertyList.Format {
-        get { propertyListEncoding.format }
-        set { propertyListEncoding.format = newValue }
-    }
-
     /// How a property list is read, with the policy of repeated members that all formats have.
     internal var propertyListReading: PropertyList.DecodingOptions {
         var decoding = propertyListDecoding

@@ -118,7 +118,7 @@ struct BodyLimitTests {
         let value = Value.array(Array(repeating: 1, count: 30_000))
         for format in PropertyList.Format.allCases {
             var options = DocumentOptions()
-            options.propertyListFormat = format
+            options.propertyListEncoding.format = format
             let body = try value.encoded(as: .propertyList, options: options)
             let result = PropertyListResponseSerializer().serialize(Self.head("application/x-plist"), body: body)
             #expect(try result.get() == value)
@@ -151,7 +151,7 @@ struct BodyLimitTests {
         let text = String(repeating: "x", count: 2_000_000)
         let value: Value = ["b": .string(text), "a": 1]
         var options = DocumentOptions()
-        options.propertyListFormat = .binary
+        options.propertyListEncoding.format = .binary
         #expect(try value.encoded(as: .propertyList, options: options).count > 2_000_000)
         let list = PropertyListRequestSerializer(format: .binary)
         #expect(try list.request(method: .post, url: "/", parameters: value).bodyBytes?.count ?? 0 > 2_000_000)

@@ -57,4 +57,25 @@ struct ContentLengthTests {
         head.headerFields[.transferEncoding] = "chunked"
         try check(serializer.serialize(head, parameters: Self.parameters))
     }
+
+    @Test("A request without a body announces none, whatever the caller says")
+    func withoutBody() throws {
+        let fields: HTTPFields = [.contentLength: "5", .transferEncoding: "chunked"]
+        var serializer = HTTPRequestSerializer()
+        for isDefault in [false, true] {
+            if isDefault { serializer.headerFields = fields }
+            for method in [HTTPRequest.Method.get, .head, .delete] {
+                let own = isDefault ? [:] : fields
+                try check(serializer.request(method: method, url: "/", parameters: ["a": 1], headerFields: own))
+                var head = HTTPRequest(method: method, scheme: nil, authority: nil, path: "/")
+                head.headerFields = own
+                try check(serializer.serialize(head, parameters: nil))
+            }
+        }
+        // These have no body without parameters.
+        try check(JSONRequestSerializer().request(method: .post, url: "/", headerFields: fields))
+        try check(PropertyListRequestSerializer().request(method: .put, url: "/", headerFields: fields))
+        let empty = try JSONRequestSerializer().request(method: .post, url: "/", headerFields: [.contentLength: "0"])
+        #expect(empty.head.headerFields[.contentLength] == "0")
+    }
 }

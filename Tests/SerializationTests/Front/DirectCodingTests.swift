@@ -116,7 +116,7 @@ struct DirectCodingTests {
             .greatestFiniteMagnitude,
         ]
         var options = DocumentOptions()
-        options.propertyListFormat = format
+        options.propertyListEncoding.format = format
         let serializer = PropertyListRequestSerializer(format: format)
         for number in numbers {
             let measure = Measure(one: number, all: numbers)

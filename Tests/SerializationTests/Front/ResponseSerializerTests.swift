@@ -79,6 +79,44 @@ struct ResponseSerializerTests {
         }
     }
 
+    @Test(
+        "of two ranges of Accept the one counts that says more of the type",
+        arguments: [
+            (
+                "*/*, text/html;q=0",
+                ["text/plain": true, "text/html": false, "TEXT/HTML; charset=x": false, "a/b": true]
+            ),
+            ("text/html;q=0,*/*;q=0.1", ["text/plain": true, "text/html": false]),
+            ("text/*;q=0, text/plain, */*", ["text/plain": true, "text/html": false, "image/png": true]),
+            ("text/*, text/plain;q=0", ["text/plain": false, "text/html": true, "image/png": false]),
+            ("*/*;q=0, text/plain", ["text/plain": true, "image/png": false]),
+            ("*/*;q=0", ["text/plain": false]),
+            ("text/html;level=1;q=0, text/html", ["text/html": true]),
+            ("*/*, text/html;level=1;q=0", ["text/html": true]),
+        ])
+    func ranges(_ accept: String, _ types: [String: Bool]) {
+        var request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
+        request.headerFields[.accept] = accept
+        let validation = ResponseValidation(accept: request)
+        for (type, isFine) in types {
+            #expect(validation.accepts(contentType: type) == isFine, "\(accept): \(type)")
+            let response = HTTPResponse(status: .ok, headerFields: [.contentType: type])
+            #expect(validation.validate(response, body: [1]).isValid == isFine)
+        }
+        // A response without a type is no other than it was.
+        #expect(validation.validate(HTTPResponse(status: .ok), body: []).isValid)
+    }
+
+    @Test("types that aren't acceptable are told beside any, and kept with the rest")
+    func unacceptable() throws {
+        var validation = ResponseValidation()
+        validation.unacceptableContentTypes = ["text/html"]
+        #expect(validation.accepts(contentType: "a/b") && !validation.accepts(contentType: "text/html"))
+        #expect(validation.validate(HTTPResponse(status: .ok), body: [1]).isValid)
+        let kept = try JSONDecoder().decode(ResponseValidation.self, from: JSONEncoder().encode(validation))
+        #expect(kept == validation)
+    }
+
     /// Status, type, body, value, kind of the error and of the one beneath.
     static let outcomes: [(Int, String, String, Value?, SerializationError.Kind?, SerializationError.Kind?)] = [
         (200, "application/json", #"{"a":1}"#, ["a": 1], nil, nil),
@@ -168,7 +206,7 @@ struct ResponseSerializerTests {
         let serializer = PropertyListResponseSerializer()
         for format in PropertyList.Format.allCases {
             var options = DocumentOptions()
-            options.propertyListFormat = format
+            options.propertyListEncoding.format = format
             let body = try (["foo": "bar"] as Value).encoded(as: .propertyList, options: options)
             #expect(try serializer.serialize(head, body: body).get() == ["foo": "bar"])
         }

@@ -39,7 +39,7 @@ struct ValueDepthTests {
             "binary property list",
             {
                 var options = Self.options
-                options.propertyListFormat = .binary
+                options.propertyListEncoding.format = .binary
                 return try comesBack(nested(mixed: true), as: .propertyList, options)
             }
         ),
