@@ -4,10 +4,11 @@ import signal
 import threading
 import time
 
+from admin import Admin, admin_port
 from harness import DEADLINE, Client, Closed
 from http2_client import (ACK, END_HEADERS, END_STREAM, HEADERS, LAST_OF_ALL, NO_ERROR, PING, PREFACE, REFUSED_STREAM, HTTP2Client, block,
-                          frame, ping, pseudo, settings)
-from http2_stream_tests import StreamTestCase, repeat
+                          frame, ping, pseudo, settings, window_update)
+from http2_stream_tests import MIB, StreamTestCase, repeat
 from lifecycle_support import DrainTestCase, count_lines, descriptors, reload, wait_until
 
 
@@ -17,6 +18,13 @@ SOON = 8
 
 class TimeTests(StreamTestCase):
     settings = "timeouts: { header: 1500ms, keep_alive: 1s, body_gap: 1s }\n"
+
+    @classmethod
+    def setUpClass(cls):
+        port, line = admin_port()
+        cls.admin = Admin(port)
+        cls.settings += line
+        super().setUpClass()
 
     def ends_by_itself(self, client, code=NO_ERROR):
         started = time.monotonic()
@@ -64,6 +72,26 @@ class TimeTests(StreamTestCase):
             client.send(frame(1, 5, 1, block(pseudo()))[:-3])
             client.rest()
         self.assert_untouched()
+
+    def test_a_head_that_never_ends_while_a_response_waits(self):
+        """That the client takes nothing of what waits for it is one thing, and that it doesn't end its head is another."""
+        let = self.upstream.hold(self, lambda exchange: exchange.answer(body=bytes(64 * MIB)))
+        begun = frame(HEADERS, END_STREAM, 3, block(pseudo()))
+        for is_first in (True, False):
+            with self.subTest(is_first=is_first), self.http2(window=LAST_OF_ALL, receive_buffer=4096) as client:
+                before = self.admin.metrics().sum("recast_timeouts_total", kind="head")
+                client.send(window_update(0, LAST_OF_ALL - 65_535))
+                client.request()
+                if is_first:
+                    client.send(begun)
+                let.set()
+                if not is_first:
+                    client.until(lambda: client.streams[1].body)
+                    client.send(begun)
+                # The client reads nothing meanwhile.
+                wait_until("the head's time is over",
+                           lambda: self.admin.metrics().sum("recast_timeouts_total", kind="head") == before + 1)  # noqa: B023
+                let.clear()
 
     def test_each_head_has_its_own_time(self):
         """One that begins in the bytes that end another doesn't inherit what that one has used up."""

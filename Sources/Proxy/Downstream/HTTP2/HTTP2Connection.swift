@@ -375,17 +375,21 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// One thing is waited for at a time: that the client takes what waits, else the rest of a head, else a sign that the client of a
     /// request is there, else a request.
     private func setTimer() {
-        guard phase == .open, wait != .notice else { return }
+        guard phase == .open else { return }
+        // Each head has its own time, whatever else is waited for as it begins: one may begin in the bytes that end another.
+        let begins = session.isReadingHead && awaitedHead != session.headsBegun
+        if begins { (awaitedHead, awaitedHeadBegan) = (session.headsBegun, worker.loop.now) }
+        guard wait != .notice else { return }
         if stream.queued > 0 {
-            if stream.isAboveHighWatermark, wait != .write { expectDrain() }
+            if stream.isAboveHighWatermark, wait != .write {
+                expectDrain()
+            } else if begins, wait == .write {
+                timer.set(after: min(worker.clientTimes.head, worker.clientTimes.write / 4))
+            }
             if wait == .write { return }
         }
         if session.isReadingHead {
-            // Each has its own time: one may begin in the bytes that end another.
-            let isNew = awaitedHead != session.headsBegun
-            if wait != .head || isNew { arm(.head, worker.clientTimes.head) }
-            if isNew { awaitedHeadBegan = worker.loop.now }
-            awaitedHead = session.headsBegun
+            if wait != .head || begins { arm(.head, timeOfHead) }
         } else if isServing {
             since = 0
             if wait != .write, wait != .sign, wait != .ping { arm(.sign, pingTime) }
@@ -395,6 +399,12 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             let isFirst = session.requests == 0
             awaitRequest(within: isFirst ? worker.clientTimes.head : worker.keepAliveTime)
         }
+    }
+
+    /// Nanoseconds that the head which comes in pieces still has.
+    private var timeOfHead: UInt64 {
+        let passed = worker.loop.now &- awaitedHeadBegan
+        return worker.clientTimes.head > passed ? worker.clientTimes.head - passed : 0
     }
 
     private func awaitRequest(within time: UInt64) {
@@ -407,7 +417,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     /// From here on the client must take bytes within its time.
     private func expectDrain() {
-        arm(.write, pace.expectDrain(worker.loop.activeNow, within: worker.clientTimes.write, taken: stream.bytesTaken))
+        let time = pace.expectDrain(worker.loop.activeNow, within: worker.clientTimes.write, taken: stream.bytesTaken)
+        arm(.write, phase == .open && session.isReadingHead ? min(time, timeOfHead) : time)
     }
 
     private func lookAtClient() {
@@ -415,11 +426,21 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         if case .fine(let time) = pace.lookAtClient(
             worker.loop.activeNow, within: times.write, taken: stream.bytesTaken)
         {
-            return arm(.write, time)
+            // A client that takes what waits for it may begin a head besides, and never end it.
+            guard session.isReadingHead else { return arm(.write, time) }
+            return timeOfHead == 0 ? headTimedOut() : arm(.write, min(time, timeOfHead))
         }
         worker.counters.admission.count(.write)
         forEachCall { $0.clientStalled() }
         close(reset: true)
+    }
+
+    private func headTimedOut() {
+        worker.counters.admission.count(.head)
+        session.terminate(.noError)
+        hasLateHead = true
+        beginEnding()
+        send()
     }
 
     /// Sees that the client of a request is still there, when nothing has come for a while: the end of a connection that was lost on
@@ -475,12 +496,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
                 worker.counters.admission.count(session.requests == 0 ? .firstByte : .keepAlive)
             }
             end()
-        case .head:
-            worker.counters.admission.count(.head)
-            session.terminate(.noError)
-            hasLateHead = true
-            beginEnding()
-            send()
+        case .head: headTimedOut()
         case .sign: lookForSign(wasAsked: false)
         case .ping: lookForSign(wasAsked: true)
         case .notice:
