@@ -143,10 +143,15 @@ class StallTests(ProxyTestCase):
         def script(exchange):
             over.wait(DEADLINE)
             exchange.read_body()
-            exchange.close()
+            self.leave(exchange)
 
         self.upstream.script = script
         return over
+
+    @staticmethod
+    def leave(exchange):
+        """Ends what was given up, without an answer."""
+        exchange.close()
 
     def test_an_upstream_that_takes_nothing_is_a_504(self):
         # Sizes around what the sockets and the watermarks hold: the client is done, or is held back, at any point.

@@ -380,7 +380,8 @@ class ConsoleTests(TryTestCase):
         for option in encodings["form"]["options"]:
             if option["writes"] and option["values"]:
                 for value in option["values"]:
-                    expression = f"json -> form({option['name']}: {value})"
+                    # The words of files are for inputs that may have some.
+                    expression = f"{'auto' if option['name'] == 'files' else 'json'} -> form({option['name']}: {value})"
                     status, answer = self.attempt(definition=f"request: '{expression}'", body='{"a":{"b":"c"}}')
                     self.assertIn(status, (200, 422), expression)
                     self.assertEqual(answer.get("mistakes", []), [], expression)
