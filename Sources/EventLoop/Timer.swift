@@ -41,6 +41,13 @@ public final class Timer {
         if loop.wheel.insert(self, now: now) { loop.armWheel() }
     }
 
+    /// As `set`, unless the action comes earlier than that already.
+    public func hasten(to nanoseconds: UInt64) {
+        let now = loop.now
+        if isSet, deadline <= now || deadline - now <= nanoseconds { return }
+        set(after: nanoseconds)
+    }
+
     /// Forgets the deadline. Costs one store.
     public func cancel() {
         deadline = 0

@@ -1,5 +1,6 @@
 """Many streams on one connection of HTTP/2: times, and how a connection ends."""
 
+import itertools
 import signal
 import threading
 import time
@@ -281,6 +282,31 @@ class DrainTests(DrainTestCase):
             client.send(PREFACE[:10])
             recast.process.send_signal(signal.SIGTERM)
             self.assertEqual(recast.process.wait(DEADLINE), 0)
+
+    def test_heads_that_begin_all_the_time_put_off_no_look_at_what_a_client_takes(self):
+        port, line = admin_port()
+        recast = self.start(settings=f"timeouts: {{ write: 1s }}\n{line}")
+        self.upstream.script = lambda exchange: exchange.answer(body=bytes(64 * MIB))
+        admin = Admin(port)
+        with HTTP2Client(recast.port, window=LAST_OF_ALL, receive_buffer=4096) as client:
+            client.send(window_update(0, LAST_OF_ALL - 65_535))
+            first = client.request()
+            client.until(lambda: client.streams[first].body)
+            # From here on it reads nothing: each head ends in the bytes that begin the next.
+            heads = [frame(HEADERS, END_STREAM | END_HEADERS, stream, block(pseudo(path="/nowhere"))) for stream in range(3, 199, 2)]
+            until = time.monotonic() + SOON
+            try:
+                client.send(heads[0][:-3])
+                for one, other in itertools.pairwise(heads):
+                    self.assertLess(time.monotonic(), until, "it was never cut")
+                    threading.Event().wait(0.1)
+                    client.send(one[-3:] + other[:-3])
+            except OSError:
+                pass  # it was cut
+            wait_until("it is cut", lambda: admin.metrics().sum("recast_timeouts_total", kind="write") == 1)
+            self.assertEqual(admin.metrics().sum("recast_timeouts_total", kind="head"), 0)
+            self.assertLess(time.monotonic(), until)
+        recast.stop()
 
     def test_a_reload_lets_streams_go_on(self):
         go_on = self.hold()

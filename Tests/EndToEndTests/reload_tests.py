@@ -457,14 +457,19 @@ class SignalTests(ReloadTestCase):
         recast = self.start(
             settings="timeouts: { header: 4s }\ndefaults: { min_rate: { request: 1KiB/s, grace: 4s } }\n", workers=1)
         self.upstream.script = repeat_body
-        client, other, slow = Client(recast.port), HTTP2Client(recast.port), Client(recast.port)
-        for one in (client, other, slow):
+        client, other, slow, late = Client(recast.port), HTTP2Client(recast.port), Client(recast.port), HTTP2Client(recast.port)
+        for one in (client, other, slow, late):
             self.addCleanup(one.socket.close)
         client.send("POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na")
         stream = other.request("POST", "/plain", end=False)
         other.content(stream, b"a", end=False)
         slow.send("GET /plain HTTP/1.1\r\n")
         slow.wait_until_read()
+        # A head of HTTP/2 whose last bytes are still to come.
+        with late.at_once():
+            late.request()
+            late.held, rest = late.held[:-3], late.held[-3:]
+        Client.wait_until_read(late)
         self.upstream.wait_for(2)
         recast.process.send_signal(signal.SIGSTOP)
         time.sleep(6)  # the fault itself: longer than the grace time
@@ -473,6 +478,8 @@ class SignalTests(ReloadTestCase):
             self.assertEqual(self.status("/plain"), 200)
         slow.send("Host: a\r\n\r\n")
         self.assertEqual(slow.response().status, 200)
+        late.send(rest)
+        self.assertEqual(late.response(1).status, 200)
         client.send("bc")
         other.content(stream, b"bc")
         self.assertEqual(client.response().body, b"abc")

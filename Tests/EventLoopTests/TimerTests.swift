@@ -54,6 +54,21 @@ private let milliseconds: UInt64 = 1_000_000
         }
     }
 
+    /// Milliseconds that the timer is set to, if at all, and those that it is hastened to.
+    @Test(arguments: [[20, 3_600_000], [3_600_000, 20], [0, 20]] as [[UInt64]])
+    func `a timer that is hastened fires at the earlier time of both`(_ times: [UInt64]) throws {
+        try withLoop { loop in
+            let start = loop.now
+            let timer = Timer(loop: loop) { loop.stop() }
+            if times[0] > 0 { timer.set(after: times[0] * milliseconds) }
+            timer.hasten(to: times[1] * milliseconds)
+            timer.hasten(to: 3600 * second)
+            loop.run()
+            #expect(!timer.isSet)
+            #expect(loop.now - start >= 20 * milliseconds)
+        }
+    }
+
     @Test func `a cancelled timer doesn't fire, and can be set again`() throws {
         try withLoop { loop in
             var fired = 0

@@ -78,9 +78,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private var dropped = 0
     /// How many requests there had been when another one was last waited for.
     private var awaitedBehind = 0
-    /// For which of the session's heads the timer was set, and when the first bytes of that came.
+    /// Which of the session's heads came in pieces last, when its first bytes came, and by when it must be whole, as `activeNow` counts.
     @safe @exclusivity(unchecked) private var awaitedHead = 0
     @safe @exclusivity(unchecked) private var awaitedHeadBegan: UInt64 = 0
+    @safe @exclusivity(unchecked) private var awaitedHeadEnd: UInt64 = 0
     @safe @exclusivity(unchecked) private var isScheduled = false
     private var hasToldFailure = false
     /// Those whose content is to be brought again, and those that got some in this tick.
@@ -376,15 +377,14 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// request is there, else a request.
     private func setTimer() {
         guard phase == .open else { return }
-        // Each head has its own time, whatever else is waited for as it begins: one may begin in the bytes that end another.
-        let begins = session.isReadingHead && awaitedHead != session.headsBegun
-        if begins { (awaitedHead, awaitedHeadBegan) = (session.headsBegun, worker.loop.now) }
+        let begins = noteHead()
         guard wait != .notice else { return }
         if stream.queued > 0 {
             if stream.isAboveHighWatermark, wait != .write {
                 expectDrain()
             } else if begins, wait == .write {
-                timer.set(after: min(worker.clientTimes.head, worker.clientTimes.write / 4))
+                // The next look at what the client takes stays where it is: heads that follow one another would put it off for ever.
+                timer.hasten(to: worker.clientTimes.head)
             }
             if wait == .write { return }
         }
@@ -401,10 +401,28 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         }
     }
 
-    /// Nanoseconds that the head which comes in pieces still has.
+    /// Notes when a head began that comes in pieces; returns whether it wasn't noted before. Each has its own time, whatever else is
+    /// waited for as it begins: one may begin in the bytes that end another.
+    @discardableResult
+    private func noteHead() -> Bool {
+        guard session.isReadingHead, awaitedHead != session.headsBegun else { return false }
+        (awaitedHead, awaitedHeadBegan) = (session.headsBegun, worker.loop.now)
+        awaitedHeadEnd = worker.loop.activeNow &+ worker.clientTimes.head
+        return true
+    }
+
+    /// Nanoseconds that the head which comes in pieces, and was noted, still has. What the process stood still for is nobody's slowness.
     private var timeOfHead: UInt64 {
-        let passed = worker.loop.now &- awaitedHeadBegan
-        return worker.clientTimes.head > passed ? worker.clientTimes.head - passed : 0
+        let now = worker.loop.activeNow
+        return awaitedHeadEnd > now ? awaitedHeadEnd - now : 0
+    }
+
+    /// It is time for the head that is waited for to be whole, unless it has been since, and another one may have begun, in this tick.
+    private func lookAtHead() {
+        guard phase == .open, session.isReadingHead else { return setTimer() }
+        noteHead()
+        let time = timeOfHead
+        if time > 0 { arm(.head, time) } else { headTimedOut() }
     }
 
     private func awaitRequest(within time: UInt64) {
@@ -426,8 +444,11 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         if case .fine(let time) = pace.lookAtClient(
             worker.loop.activeNow, within: times.write, taken: stream.bytesTaken)
         {
-            // A client that takes what waits for it may begin a head besides, and never end it.
-            guard session.isReadingHead else { return arm(.write, time) }
+            // A client that takes what waits for it may begin a head besides, and never end it. Behind the connection's end nobody waits
+            // for that.
+            guard phase == .open, session.isReadingHead else { return arm(.write, time) }
+            noteHead()
+            let timeOfHead = timeOfHead
             return timeOfHead == 0 ? headTimedOut() : arm(.write, min(time, timeOfHead))
         }
         worker.counters.admission.count(.write)
@@ -496,7 +517,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
                 worker.counters.admission.count(session.requests == 0 ? .firstByte : .keepAlive)
             }
             end()
-        case .head: headTimedOut()
+        case .head: lookAtHead()
         case .sign: lookForSign(wasAsked: false)
         case .ping: lookForSign(wasAsked: true)
         case .notice:
