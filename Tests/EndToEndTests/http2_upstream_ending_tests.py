@@ -221,14 +221,14 @@ class WindowTests(HTTP2ServerTestCase):
 
         def script(exchange):
             exchange.respond()
-            for _ in range(12):
+            for _ in range(15):
                 over.wait(0.1)
                 exchange.stream.give(5000)
             exchange.read_body()
             exchange.content(str(len(exchange.received.body)).encode(), end=True)
 
         server.script = script
-        self.proxy(server, routes='  - { name: plain, match: "/*", upstream: app, timeouts: { gap: 500ms } }\n')
+        self.proxy(server, routes='  - { name: plain, match: "/*", upstream: app, timeouts: { gap: 1s } }\n')
         # No more than is kept for a stream, so that nothing but its window tells how it gets on.
         self.assertEqual(self.outcome("POST", "/", b"x" * 61_000), (200, b"61000"))
         self.assertEqual(self.metric("recast_timeouts_total", kind="upstream_gap"), 0)
