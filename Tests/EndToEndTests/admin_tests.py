@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, JSON, RECAST, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
+from harness import DEADLINE, JSON, RECAST, Client, Closed, ProxyTestCase, Recast, Upstream, free_port, select_nothing
 from lifecycle_support import reload, wait_until
 
 ROUTES = """
@@ -371,6 +371,31 @@ class DoorTests(unittest.TestCase):
         self.addCleanup(recast.process.wait)
         self.addCleanup(recast.process.kill)
         return recast
+
+    def test_clients_that_take_no_answers_keep_no_probe_out(self):
+        port = free_port()
+        recast = self.start(f"admin: 127.0.0.1:{port}\n")
+
+        def is_answered():
+            with Client(port) as probe, contextlib.suppress(OSError, Closed):
+                probe.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return probe.response().status == 200
+            return False
+
+        held = [Client(port, receive_buffer=4096) for _ in range(64)]
+        try:
+            for client in held:
+                client.socket.settimeout(0)
+                with contextlib.suppress(OSError):  # more than is read, once the answers wait
+                    client.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 400)
+            for client in held:
+                client.socket.settimeout(DEADLINE)
+                client.socket.recv(1)  # from here on it always has an answer to take, or gets one
+            wait_until("a probe is answered", is_answered)
+            recast.says("the admin port has 64 connections with requests: closed one")
+        finally:
+            for client in held:
+                client.socket.close()
 
     def test_the_status_port_tells_anybody_how_things_stand_and_no_more(self):
         port, status_port = free_port(), free_port()

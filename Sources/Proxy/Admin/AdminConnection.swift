@@ -119,8 +119,12 @@ final class AdminConnection: StreamHandler {
     /// Whether it is closed.
     var isOver: Bool { stream.isClosed }
 
-    /// Since when a request has been coming that isn't whole yet, by the loop's clock; nil while there is none.
-    var comingSince: UInt64? { isBegun && !isClosing && stream.queued == 0 ? begunAt : nil }
+    /// Since when the client has owed something, by the loop's clock: the rest of a request, or to take its answers. Nil while it doesn't.
+    var owesSince: UInt64? {
+        guard !isAnswering, !isClosing, events == nil else { return nil }
+        if stream.queued > 0 { return quietSince }
+        return isBegun ? begunAt : nil
+    }
 
     /// Gives the place of an idle connection to others, unless a request has just come on it, which closing would reset. Returns whether
     /// it did.

@@ -64,8 +64,8 @@ final class AdminDoor {
             connections[ObjectIdentifier(ended)] = nil
         }
         if connections.count >= Self.connectionLimit, !closeLongestIdle() {
-            // All others are being served, or their requests come: for a while, as those of somebody who wants to keep probes out.
-            (longestComing ?? connection).close()
+            // All others are being served, or are clients that are behind: for a while, as those of somebody who wants to keep probes out.
+            (longestOwing ?? connection).close()
             noteRefusal()
         }
         guard !connection.isOver else { return }
@@ -81,13 +81,13 @@ final class AdminDoor {
         return idle.sorted { $0.since < $1.since }.contains { $0.connection.closeIfQuiet() }
     }
 
-    /// The one whose request began to come first of those that aren't whole.
-    private var longestComing: AdminConnection? {
-        let coming = connections.values.filter { $0.comingSince != nil }
-        return coming.min { $0.comingSince ?? 0 < $1.comingSince ?? 0 }
+    /// The one whose client has owed the rest of a request, or has left answers untaken, for longest.
+    private var longestOwing: AdminConnection? {
+        let owing = connections.values.filter { $0.owesSince != nil }
+        return owing.min { $0.owesSince ?? 0 < $1.owesSince ?? 0 }
     }
 
-    /// One was let go at once, or before its request was whole.
+    /// One was let go at once, or before its request was whole or its answers were taken.
     private func noteRefusal() {
         refused += 1
         guard let others = refusalLines.next(loop.now) else { return }
