@@ -353,6 +353,29 @@ struct DirectFieldTests {
         }
     }
 
+    @Test("a held null without a name leaves what its dialect says, and counts as left out")
+    func namelessNull() {
+        let body = #"{"a":1,"":null,"c":null,"padding":"so that blocks can be read of this document, too"}"#
+        let padding = "padding=so%20that%20blocks%20can%20be%20read%20of%20this%20document%2C%20too"
+        for (dialect, output, removed) in [
+            (Dialect.rack, "a=1&c&\(padding)", 1), (.afnetworking, "&a=1&c&\(padding)", 1),
+            (.qs, "&a=1&c&\(padding)", 1),
+            (.recast, "=&a=1&c&\(padding)", 0),
+        ] {
+            let plan = plan(.json, .form) {
+                $0.fieldEncoding = FieldEncodingOptions(dialect: dialect)
+                $0.fieldEncoding.order = .sorted
+                $0.fieldEncoding.nulls = .key
+                $0.fieldEncoding.spaces = .percent
+            }
+            for cut in [Cut.whole(Array(body.utf8)), .every(1, of: Array(body.utf8))] {
+                let run = ConversionRun.run(plan, cut)
+                #expect(run.result == output)
+                #expect(run.accounting.removed == removed, "\(dialect)")
+            }
+        }
+    }
+
     @Test("every split gives the same", arguments: documents.indices)
     func everySplit(_ index: Int) {
         let body = Array(Self.documents[index].utf8)
