@@ -67,12 +67,12 @@ struct recast_brackets {
     struct recast_mark open, close, end;
 };
 
-/* How a literal is written. */
 /* What a literal becomes: it is left alone, a text, a name without one, nothing in its place, or not even a place. */
 enum recast_outcome {
     recast_outcome_left, recast_outcome_text, recast_outcome_bare, recast_outcome_nothing, recast_outcome_removed,
 };
 
+/* How a literal is written. */
 struct recast_literal {
     struct recast_mark text;
     enum recast_outcome outcome;
@@ -353,9 +353,9 @@ bool recast_has_blocks(void);
 
 /* Writes what begins at `at` as fields, each a prefix, a name, its mark, a text and its mark, and goes down into objects and
    arrays, and up out of those that it went down into. Takes new members whose names have no escapes and, where they are written, no
-   brackets, literals, also those that leave nothing, numbers of up to recast_longest_number characters, and texts of UTF-8 with all escapes but those that say a
-   control by its number. Stops before anything else, near the end of the slice and of any room: nothing is said about what is there, and
-   all that is kept up to date then says how far it has come. */
+   brackets, literals, also those that leave nothing, numbers of up to recast_longest_number characters, and texts of UTF-8 with all
+   escapes but those that say a control by its number. Stops before anything else, near the end of the slice and of any room: nothing is
+   said about what is there, and all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);
 
 /* An object or array of so many children has few: they are sorted without more memory, and a tree has no index of their names. */
