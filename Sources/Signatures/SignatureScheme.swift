@@ -212,10 +212,13 @@ package struct SignatureScheme: Sendable {
         }
     }
 
+    /// Whether the time that is signed is a member of the body, which is signed as it is.
+    package var hasTimeInBody: Bool { if case .member? = timestamp { true } else { false } }
+
     /// Whether all of the content has to be there at once to be verified, or signed.
     package var needsWholeContent: Bool {
         if special == .httpMessage { return false }
-        if case .member? = timestamp { return true }
+        if hasTimeInBody { return true }
         return special != nil || methods.contains { $0.algorithm == .key(.ed25519) }
     }
 

@@ -197,6 +197,7 @@ struct Sign: ParsableCommand {
                 ("type", options.givenType != nil && !scheme.heeds(.type), "signs a body of any type"),
                 ("key-id", options.keyID != nil && !scheme.heeds(.keyID), "says no name of a key"),
                 ("time", options.time != nil && !scheme.heeds(.time), "signs no time"),
+                ("time", options.time != nil && scheme.hasTimeInBody, "signs the time that stands in the body"),
                 ("id", givenID != nil && !scheme.heeds(.id), "signs no id"),
             ])
         var signer: MessageSigner

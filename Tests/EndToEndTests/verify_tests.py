@@ -471,6 +471,7 @@ class CommandTests(unittest.TestCase):
             ("github", "--time=1", "github signs no time"), ("github", "--method=PUT", "github signs no method"),
             ("github", "--type=application/json", "github signs a body of any type"), ("github", "--key-id=k", "github says no name of a key"),
             ("slack", "--id=1", "slack signs no id"), ("square", "--time=1", "square signs no time"), ("twilio", "--time=1", "twilio signs no time"),
+            ("linear", "--time=1", "linear signs the time that stands in the body"),
             ("stripe", "--url=https://x/", "stripe signs no URL"), ("rfc9421", "--id=1", "rfc9421 signs no id"),
         ):
             with self.subTest(sender=sender, option=option):
