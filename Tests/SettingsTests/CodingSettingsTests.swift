@@ -105,7 +105,11 @@ import Testing
                 "codings: off 6", "codings.ask: true 4",
             ])
         // A route that asks for what "defaults" switch off would ask for nothing.
-        #expect(throws: SettingsMistakes.self) { try shown("codings: off", "codings: { ask: true }") }
+        let mistakes = #expect(throws: SettingsMistakes.self) { try shown("codings: off", "codings: { ask: true }") }
+        #expect(
+            mistakes?.all.first?.message
+                == "\"ask\" is for codings that are undone, and \"defaults\" undo none: say which, as in undo: gzip, or remove it"
+        )
     }
 
     @Test(

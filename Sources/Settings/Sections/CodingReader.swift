@@ -33,18 +33,22 @@ struct CodingReader {
         if let node = section.take("codings") {
             if case .mapping = node.content {
                 guard let part = SectionReader(node, "\"codings\"", path: "codings", context) else { return }
+                var isInherited = true
                 if let node = part.take("undo"), let undo = undone(node, "\"undo\"") {
                     options.undone = undo
                     origin = .line(node.position.line)
+                    isInherited = false
                 }
                 if let node = part.take("ask"), let asks = context.bool(node, "\"ask\"") {
                     options.asks = asks
                     originOfAsk = .line(node.position.line)
-                    // Also where "defaults" say so.
                     if asks, options.undone.isEmpty {
                         context.report(
                             node.position,
-                            "\"ask\" is for codings that are undone, and \"undo\" is off: remove one of them")
+                            "\"ask\" is for codings that are undone, and "
+                                + (isInherited
+                                    ? "\"defaults\" undo none: say which, as in undo: gzip, or remove it"
+                                    : "\"undo\" is off: remove one of them"))
                     }
                 }
                 part.finish()
