@@ -562,7 +562,7 @@ AVX2 static inline __attribute__((always_inline)) bool open_held(struct recast_h
     return true;
 }
 
-/* Writes the field of a text, or of a name without one, for which there is room. */
+/* Writes the field of a text, for which there is room. */
 AVX2 static inline __attribute__((always_inline)) uint8_t *write_held_field(
     const struct recast_held *of, const struct recast_held_level *level, const struct recast_node *record,
     const struct spelling *spelling, size_t skip, uint8_t *to) {
@@ -577,14 +577,22 @@ AVX2 static inline __attribute__((always_inline)) uint8_t *write_held_field(
     } else {
         to = put_element(to, of, level, record);
     }
-    const bool is_root = level == of->levels && of->is_root;
-    if (record->kind == recast_node_null) return is_root ? to : put(to, &of->brackets.close);
-    to = put(to, is_root ? &of->root_mark : &of->brackets.end);
+    to = put(to, level == of->levels && of->is_root ? &of->root_mark : &of->brackets.end);
     const uint8_t *const text = of->pool + record->text_start;
     const size_t count = (size_t)record->text_count;
     if (count > 32 || !(record->plain & recast_plain_text)) return put_text(to, text, count, spelling);
     copy_block(to, text);
     return to + count;
+}
+
+/* Writes a name without a text, for which there is room. */
+AVX2 __attribute__((noinline)) static uint8_t *write_held_name(const struct recast_held *of, const struct recast_held_level *level,
+                                                               const struct recast_node *record, const struct spelling *spelling, size_t skip,
+                                                               uint8_t *to) {
+    memcpy(to, of->prefix + skip, level->prefix_count - skip);
+    to += level->prefix_count - skip;
+    to = level->is_object ? put_name(to, of, record, spelling) : put_element(to, of, level, record);
+    return level == of->levels && of->is_root ? to : put(to, &of->brackets.close);
 }
 
 /* Whether an object or array of a level leaves nothing where nothing of it was written. */
@@ -632,7 +640,7 @@ AVX2 static inline __attribute__((always_inline)) void write_items(struct recast
         if (to >= full) break;
         const struct recast_node *const record = nodes + node;
         if (is_raw && of->takes_plain_alone && level->is_object && !(record->plain & recast_plain_name)) break;
-        if (record->kind == recast_node_string || (record->kind == recast_node_null && of->has_bare_nulls && !record->is_spliced)) {
+        if (record->kind == recast_node_string) {
             const size_t name_count = level->is_object ? (size_t)record->name_count : 0;
             const size_t text_count = (size_t)record->text_count;
             if (name_count > level->name_room || text_count > of->longest_text) break;
@@ -647,17 +655,29 @@ AVX2 static inline __attribute__((always_inline)) void write_items(struct recast
             level->position++;
             fields++;
             node = record->next;
+        } else if (record->count > 0) {
+            if (level == last_level || !open_held(of, level, node, &spelling, &orders)) break;
+            level++;
+            level->removed_before = removed;
+            node = record->first;
         } else if (is_left_out(of, level, record)) {
             removed += record->kind != recast_node_null;
             level->position++;
             level->omitted++;
             node = record->next;
         } else {
-            if (!is_container(record) || record->count == 0 || level == last_level || !open_held(of, level, node, &spelling, &orders))
-                break;
-            level++;
-            level->removed_before = removed;
-            node = record->first;
+            const size_t name_count = level->is_object ? (size_t)record->name_count : 0;
+            if (record->kind != recast_node_null || record->is_spliced || !of->has_bare_nulls || name_count > level->name_room) break;
+            /* Of one without any name each dialect leaves something else. */
+            if (name_count == 0 && level->name_end == 0) break;
+            of->needed = level->prefix_count + 3 * name_count + held_room;
+            if (of->needed > (size_t)(end - to)) break;
+            of->needed = 0;
+            to = write_held_name(of, level, record, &spelling, skip, to);
+            skip = 0;
+            level->position++;
+            fields++;
+            node = record->next;
         }
     }
     of->removed = removed;

@@ -428,7 +428,7 @@ struct recast_held {
     bool has_indices, elements_are_named;
     /* Whether names of members are left alone that aren't known to be plain. */
     bool takes_plain_alone;
-    /* Whether a null is a name without a value; else it is left alone, but for the place of one that was left out. */
+    /* Whether a null is a name without a value, where it has a name; else it is left alone, but for the place of one that was left out. */
     bool has_bare_nulls;
     /* As in recast_fields. */
     bool omits_empties, omits_empty_elements;

@@ -95,8 +95,6 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// Whether the document belongs to somebody else, and whether its members are sorted.
     internal var isLent = false
     internal var sortsLent = false
-    /// Whether it has a null in its root that has no name either, of which each dialect leaves something else.
-    internal var holdsNamelessNull = false
     internal var walkNode = Tree.none
     internal var walkLeaves = false
     /// Whether `drain` is called after the document's end; else it is all written there.
@@ -135,7 +133,6 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         isHolding = false
         isEmitting = false
         isLent = false
-        holdsNamelessNull = false
         walkNode = Tree.none
         guard holdsDocuments else { return }
         document.removeAll()
@@ -583,7 +580,6 @@ extension Flattener where Target: ~Copyable {
     /// Sends a name without a value.
     internal mutating func sendBare() throws(ConversionError) {
         if isGathering {
-            if name.isEmpty { holdsNamelessNull = true }
             try document.null()
             return tellHeld()
         }

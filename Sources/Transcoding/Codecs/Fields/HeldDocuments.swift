@@ -284,8 +284,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         unsafe held.sorts_members = sortsMembers
         unsafe held.has_indices = options.arrays == .indices
         unsafe held.elements_are_named = hasNamedElements
-        unsafe held.has_bare_nulls =
-            !isLent && !holdsNamelessNull && outcome(of: .null, isMember: false).outcome == recast_outcome_bare
+        unsafe held.has_bare_nulls = !isLent && outcome(of: .null, isMember: false).outcome == recast_outcome_bare
         unsafe held.omits_empties = options.empties == .omit
         unsafe held.omits_empty_elements = held.omits_empties && !style.leavesGaps
         // Of a document that was lent, all names have been looked at.
