@@ -519,8 +519,8 @@ AVX2 static inline uint8_t *put_prefix(uint8_t *to, const struct recast_fields *
     return to + count;
 }
 
-/* Writes the number that begins at `text`, and returns where it ends; NULL where it is left alone. Says whether it is one that a form surely
-   doesn't escape: all are but for the plus sign of an exponent. */
+/* Writes the number that begins at `text`, and returns where it ends; NULL where it is left alone. Says whether it is one that a form
+   surely doesn't escape: all are but for the plus sign of an exponent. */
 AVX2 __attribute__((noinline)) static const uint8_t *write_any_number(const struct recast_fields *of, const uint8_t *text, uint8_t **target,
                                                                       bool is_held, bool *is_plain) {
     bool has_fraction, is_long = false;
@@ -736,10 +736,18 @@ AVX2 __attribute__((noinline)) static enum next next_of(const struct walk *walk,
 
 AVX2 __attribute__((noinline)) static void write_fields(struct walk *walk, struct recast_fields *of) { write_most(walk, of, false); }
 AVX2 __attribute__((noinline)) static void hold_fields(struct walk *walk, struct recast_fields *of) { write_most(walk, of, true); }
-AVX2 __attribute__((noinline)) static void write_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, false, false); }
-AVX2 __attribute__((noinline)) static void hold_other_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, true, false); }
-AVX2 __attribute__((noinline)) static void write_odd_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, false, true); }
-AVX2 __attribute__((noinline)) static void hold_odd_fields(struct walk *walk, struct recast_fields *of) { write_others(walk, of, true, true); }
+AVX2 __attribute__((noinline)) static void write_other_fields(struct walk *walk, struct recast_fields *of) {
+    write_others(walk, of, false, false);
+}
+AVX2 __attribute__((noinline)) static void hold_other_fields(struct walk *walk, struct recast_fields *of) {
+    write_others(walk, of, true, false);
+}
+AVX2 __attribute__((noinline)) static void write_odd_fields(struct walk *walk, struct recast_fields *of) {
+    write_others(walk, of, false, true);
+}
+AVX2 __attribute__((noinline)) static void hold_odd_fields(struct walk *walk, struct recast_fields *of) {
+    write_others(walk, of, true, true);
+}
 
 /* What so many names count, of which `names` are the first. */
 static size_t bytes_of(const struct recast_name *names, size_t count) {

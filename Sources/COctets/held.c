@@ -586,9 +586,9 @@ AVX2 static inline __attribute__((always_inline)) uint8_t *write_held_field(
 }
 
 /* Writes a name without a text, for which there is room. */
-AVX2 __attribute__((noinline)) static uint8_t *write_held_name(const struct recast_held *of, const struct recast_held_level *level,
-                                                               const struct recast_node *record, const struct spelling *spelling, size_t skip,
-                                                               uint8_t *to) {
+AVX2 __attribute__((noinline)) static uint8_t *write_held_name(
+    const struct recast_held *of, const struct recast_held_level *level, const struct recast_node *record,
+    const struct spelling *spelling, size_t skip, uint8_t *to) {
     memcpy(to, of->prefix + skip, level->prefix_count - skip);
     to += level->prefix_count - skip;
     to = level->is_object ? put_name(to, of, record, spelling) : put_element(to, of, level, record);

@@ -169,8 +169,8 @@ enum { surrogates_reach = 12, character_room = 4 * 3 + 1 };
 /* Writes the characters that stand at `text` as escapes of four hexadecimal digits, or of eight in two where they are pairs of surrogates
    (RFC 8259 section 7), as far as there is enough to read and room. Returns where they end; NULL for a control, and for what is no
    character. */
-__attribute__((noinline)) static const uint8_t *write_units(const uint8_t *text, const uint8_t *end, const uint32_t *table, uint8_t **target,
-                                                            const uint8_t *room) {
+__attribute__((noinline)) static const uint8_t *write_units(const uint8_t *text, const uint8_t *end, const uint32_t *table,
+                                                            uint8_t **target, const uint8_t *room) {
     uint8_t *to = *target;
     while (end - text >= surrogates_reach && room - to >= character_room && text[0] == '\\' && text[1] == 'u') {
         uint32_t character = code_unit(text + 2);
