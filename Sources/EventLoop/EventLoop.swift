@@ -185,8 +185,15 @@ public final class EventLoop {
     /// `now` without the time in which the process, or this thread, stood still (SIGSTOP, a debugger, a paused machine): for what a peer
     /// owes in a time. It never goes back. What is shorter than the pulse and half a second goes unseen, as does all without a pulse.
     @inlinable public var activeNow: UInt64 {
+        // Nothing is called behind the first look, so that no caller has to keep the loop meanwhile.
+        let now = cachedNow
+        return now != 0 ? now &- stoodStill : readActiveNow()
+    }
+
+    @usableFromInline
+    internal func readActiveNow() -> UInt64 {
         // First the clock: it is what sees a standstill.
-        let now = now
+        let now = readNow()
         return now &- stoodStill
     }
 
