@@ -55,9 +55,6 @@ public final class EventLoop {
     ///
     /// SAFETY of `@exclusivity(unchecked)`: a number that is read and replaced as a whole.
     @safe @exclusivity(unchecked) @usableFromInline internal var stoodStill: UInt64 = 0
-    /// How long the last standstill was that was seen, and when that was.
-    private var standstillTime: UInt64 = 0
-    private var standstillEnd: UInt64 = 0
     /// The clock as a tick read it last.
     private var lastRead: UInt64 = 0
     /// From when on the next pulse is so late that nothing can have turned; `.max`: no pulse is awaited.
@@ -171,9 +168,7 @@ public final class EventLoop {
         let now = SystemClock.monotonic()
         if isRunning {
             if now > pulseIsLate {
-                standstillTime = now &- lastRead
-                standstillEnd = now
-                stoodStill &+= standstillTime
+                stoodStill &+= now &- lastRead
                 pulseIsLate = .max
             }
             lastRead = now
@@ -195,12 +190,6 @@ public final class EventLoop {
         // First the clock: it is what sees a standstill.
         let now = readNow()
         return now &- stoodStill
-    }
-
-    /// Nanoseconds since `moment`, a time of `now`, in which the process stood still, as far as the last standstill tells: for those who
-    /// look at the clock once.
-    public func standstill(since moment: UInt64) -> UInt64 {
-        moment < standstillEnd ? min(standstillTime, standstillEnd &- moment) : 0
     }
 
     /// Says, on this loop, that others turn too, and will say so again in `next` nanoseconds: a loop that waits can't know by itself

@@ -68,6 +68,8 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     private let openedAt: UInt64
     /// When the phase began, for idle connections and heads.
     private var since: UInt64
+    /// By when the head that comes must be whole, as `activeNow` counts: what the process stood still for is nobody's slowness.
+    private var headEnd: UInt64 = 0
     /// Requests whose heads were read.
     private var requests = 0
     /// How the request's body comes, or how the client takes what waits for it, as `wait` says.
@@ -242,6 +244,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         let now = worker.loop.now
         since = now
         exchange.record.headStartedAt = now
+        headEnd = worker.loop.activeNow &+ worker.clientTimes.head
         arm(.head, worker.clientTimes.head)
         reader?.parser.rules = worker.current.requestRules
     }
@@ -587,12 +590,8 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         case .request: closeUnlessAsked()
         case .head:
             guard phase == .head, let exchange else { return closeUnlessAsked(.firstByte) }
-            let stoodStill = worker.loop.standstill(since: since)
-            guard stoodStill == 0 else {
-                // What the process stood still for is nobody's slowness. Once: the next look finds no standstill behind this moment.
-                since = worker.loop.now
-                return arm(.head, stoodStill)
-            }
+            let now = worker.loop.activeNow
+            guard headEnd <= now else { return arm(.head, headEnd - now) }
             worker.counters.admission.count(.head)
             phase = .exchange
             exchange.refuseHead(.headTimeout, on: self)
