@@ -1,10 +1,24 @@
 #include "COctets.h"
 #include <string.h>
 
+/* The characters of numbers that no library rounds, and the digits before a point that none of them writes with an exponent. */
+enum { most_exact_characters = 15, most_whole_digits = 14 };
+
+/* Whether an integer of more characters is surely one of 64 bits. To JavaScript it is a floating-point number, which is printed plainly;
+   and one that it would round is printed as it stands. */
+static inline bool has_64_bits(const uint8_t *digits, size_t count) { return count < 19 || (count == 19 && *digits < '9'); }
+
+/* Whether a fraction of more characters has few digits before its point. */
+__attribute__((noinline)) static bool has_few_before_point(const uint8_t *number, size_t count) {
+    const uint8_t *const point = memchr(number, '.', count);
+    return point - number - (*number == '-') <= most_whole_digits;
+}
+
 /* As recast_is_printed_alike, where it is known whether there is a fraction. */
 static inline bool is_printed_alike(const uint8_t *number, size_t count, bool has_fraction) {
     const uint8_t *const digits = number + (*number == '-');
-    if (!has_fraction) return *digits != '0' || digits == number;
+    if (!has_fraction) return has_64_bits(digits, count - (size_t)(digits - number)) && (*digits != '0' || digits == number);
+    if (count > most_exact_characters && !has_few_before_point(number, count)) return false;
     return number[count - 1] != '0' && (*digits != '0' || digits[2] != '0' || digits[3] != '0');
 }
 
@@ -15,7 +29,7 @@ bool recast_is_printed_alike(const uint8_t *number, size_t count) {
 /* The bytes of a number that are left when it is printed again: without the zeros that end its fraction, but for one where a whole number
    keeps that. 0 where it is printed in another way. */
 __attribute__((noinline)) static size_t printed_count(const uint8_t *number, size_t count, bool has_fraction, bool keeps_zero_fractions) {
-    if (!has_fraction) return 0;
+    if (!has_fraction || count > most_exact_characters) return 0;
     while (number[count - 1] == '0') count--;
     if (number[count - 1] != '.') return is_printed_alike(number, count, true) ? count : 0;
     /* Zero is printed in several ways. */
@@ -46,6 +60,16 @@ enum { level_room = 96 };
 static const uint8_t keeping[32] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 };
+
+__attribute__((noinline)) static bool is_long_printed_alike(const uint8_t *number, size_t count, bool has_fraction) {
+    return is_printed_alike(number, count, has_fraction);
+}
+
+/* As is_printed_alike, for a loop that has no registers to spare: of few characters without more calls. */
+__attribute__((noinline)) static bool is_printed_alike_apart(const uint8_t *number, size_t count, bool has_fraction) {
+    return count > most_exact_characters ? is_long_printed_alike(number, count, has_fraction)
+                                         : is_printed_alike(number, count, has_fraction);
+}
 
 static inline bool is_space(uint8_t byte) {
     return byte <= ' ' && (byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t');
@@ -226,11 +250,15 @@ AVX2 __attribute__((noinline)) static bool is_new(const struct recast_name *name
     return true;
 }
 
-/* A name that isn't short and plain, as it is written. */
+/* A name that isn't short and plain: its bytes, which are read in two blocks, in the slice or, where there are escapes in it, here; what it
+   takes in the slice; and how it is written. */
 struct other_name {
+    const uint8_t *name;
+    size_t count, source_count;
     uint8_t bytes[other_name_room + 96];
-    size_t count;
+    size_t bytes_count;
     bool is_plain;
+    uint8_t unescaped[128];
 };
 
 /* The name of a member as sixteen bytes, with zeros behind its own, or the first and the last eight of more; and the number of its bit.
@@ -243,9 +271,16 @@ struct member {
 };
 
 AVX2 __attribute__((noinline)) static uint8_t *put_other_name(uint8_t *to, const struct other_name *other) {
-    for (size_t done = 0; done < other->count; done += 32) copy_block(to + done, other->bytes + done);
-    return to + other->count;
+    for (size_t done = 0; done < other->bytes_count; done += 32) copy_block(to + done, other->bytes + done);
+    return to + other->bytes_count;
 }
+
+/* The bytes of the name of the member at hand, and what they take in the slice. */
+static inline const uint8_t *name_of(const struct walk *walk, const struct member *member) {
+    return member->other ? member->other->name : walk->at + 1;
+}
+
+static inline size_t source_count_of(const struct member *member) { return member->other ? member->other->source_count : member->count; }
 
 /* Writes a member's name. */
 AVX2 INLINED uint8_t *put_name(uint8_t *to, const struct member *member) {
@@ -300,10 +335,10 @@ __attribute__((noinline)) static bool is_number_name(const uint8_t *name, size_t
     return true;
 }
 
-/* Looks whether the name of the member that was put last, and begins at `at`, is that of a number: most often what it begins with
-   says no. */
+/* Looks whether the name of the member that was put last is that of a number: most often what it begins with says no. */
 static inline void look_at_name(const struct walk *walk, struct recast_fields *of, const struct member *member) {
-    if (walk->at[1] <= '9' && is_number_name(walk->at + 1, member->count)) of->has_number_names = true;
+    const uint8_t *const name = name_of(walk, member);
+    if (*name <= '9' && is_number_name(name, member->count)) of->has_number_names = true;
 }
 
 /* Finds the bit of a name. */
@@ -354,30 +389,64 @@ AVX2 INLINED bool is_new_member(const struct walk *walk, const struct recast_fie
     return names < recast_few_names && is_new_among(of, first, names, name, member->count, head, tail);
 }
 
+/* Reads what the name that begins at `name` stands for, in which there are escapes. Returns where its quotation mark is; NULL where it is
+   left alone. */
+__attribute__((noinline)) static const uint8_t *unescape_name(const struct recast_fields *of, const uint8_t *name,
+                                                              struct other_name *other) {
+    const uint8_t *const end = of->source + of->end - 2 - value_reach, *text = name;
+    uint8_t *to = other->unescaped;
+    while (*text != '"') {
+        if (*text < 0x20 || to - other->unescaped > recast_longest_name) return NULL;
+        if (*text == '\\' && text[1] == 'u') {
+            const uint8_t *const start = text;
+            text = write_units(text, end, NULL, &to, other->unescaped + sizeof other->unescaped);
+            if (!text || text == start) return NULL;
+        } else if (*text == '\\') {
+            *to++ = unescaped(text[1]);
+            if (to[-1] == 0) return NULL;
+            text += 2;
+        } else {
+            *to++ = *text++;
+        }
+        if (text >= end) return NULL;
+    }
+    other->count = (size_t)(to - other->unescaped);
+    other->name = other->unescaped;
+    other->source_count = (size_t)(text - name);
+    return text;
+}
+
 /* As read_name, of any name of up to 63 bytes, or `most` where these are fewer, in which nothing is left alone; writes it as `other`. */
 AVX2 __attribute__((noinline)) static const uint8_t *read_other_name(struct recast_fields *of, const uint8_t *text, size_t most,
                                                                      bool is_held, struct other_name *other) {
     if (of->source + of->end - text < other_name_reach) return NULL;
-    const uint8_t *const name = text + 1;
+    other->name = text + 1;
+    const uint64_t first_ends = ends_of(_mm256_loadu_si256((const __m256i *)other->name));
+    const uint64_t more_ends = ends_of(_mm256_loadu_si256((const __m256i *)(other->name + 32)));
+    other->count = other->source_count = (size_t)_tzcnt_u64(first_ends | more_ends << 32);
+    const uint8_t *last = other->name + other->count;
+    if (other->count <= recast_longest_name && *last == '\\') last = unescape_name(of, other->name, other);
+    const size_t count = other->count;
+    if (!last || count - 1 > recast_longest_name - 1 || count > most || last[0] != '"' || last[1] != ':') return NULL;
+    const uint8_t *const name = other->name;
     const __m256i blocks[2] = {_mm256_loadu_si256((const __m256i *)name), _mm256_loadu_si256((const __m256i *)(name + 32))};
-    uint64_t ends = 0, beyond = 0, escaped = 0, left = 0;
+    uint64_t beyond = 0, escaped = 0, left = 0;
     for (int number = 0; number < 2; number++) {
         const __m256i block = blocks[number];
         __m256i marks = _mm256_or_si256(_mm256_cmpeq_epi8(block, _mm256_set1_epi8('[')), _mm256_cmpeq_epi8(block, _mm256_set1_epi8(']')));
         marks = _mm256_or_si256(marks, _mm256_cmpeq_epi8(block, _mm256_set1_epi8((char)of->left_in_names)));
+        uint32_t left_here = 0;
         if (!of->table) {
             /* What a part's head has to write otherwise, and what looks as if it had been. */
             const __m256i percents = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('%'));
             marks = _mm256_or_si256(marks, _mm256_or_si256(percents, _mm256_cmpeq_epi8(block, _mm256_set1_epi8(0x7F))));
+            left_here = ends_of(block);
         }
-        left |= (uint64_t)(uint32_t)_mm256_movemask_epi8(marks) << 32 * number;
-        ends |= (uint64_t)ends_of(block) << 32 * number;
+        left |= (uint64_t)((uint32_t)_mm256_movemask_epi8(marks) | left_here) << 32 * number;
         beyond |= (uint64_t)(uint32_t)_mm256_movemask_epi8(block) << 32 * number;
         escaped |= (uint64_t)(uint32_t)_mm256_movemask_epi8(is_escaped(block)) << 32 * number;
     }
-    const uint64_t kept = ~ends & (ends - 1);
-    const size_t count = (size_t)_tzcnt_u64(ends);
-    if (count - 1 > recast_longest_name - 1 || count > most || name[count] != '"' || name[count + 1] != ':') return NULL;
+    const uint64_t kept = (UINT64_C(1) << count) - 1;
     if (!is_held && left & kept) return NULL;
     if (beyond & kept && !is_utf8(name, name + count)) return NULL;
     if (count > of->longest_name_taken) of->longest_name_taken = count;
@@ -386,18 +455,19 @@ AVX2 __attribute__((noinline)) static const uint8_t *read_other_name(struct reca
     uint8_t *to = other->bytes;
     to += write_block(name, (uint32_t)kept, blocks[0], to, as) + first_count;
     if (count > 32) to += write_block(name + 32, (uint32_t)(kept >> 32), blocks[1], to, as) + count - 32;
-    other->count = (size_t)(to - other->bytes);
+    other->bytes_count = (size_t)(to - other->bytes);
     other->is_plain = (escaped & kept) == 0;
-    return name + count + 2;
+    return last + 2;
 }
 
-/* Fills in the name of so many bytes that isn't short and plain, and begins at `name`. */
-AVX2 static inline void note_other_name(struct member *member, const uint8_t *name, size_t count, const struct other_name *other) {
+/* Fills in a name that isn't short and plain. */
+AVX2 static inline void note_other_name(struct member *member, const struct other_name *other) {
+    const size_t count = other->count;
     member->count = count;
     member->other = other;
-    const __m128i first = _mm_loadu_si128((const __m128i *)name);
+    const __m128i first = _mm_loadu_si128((const __m128i *)other->name);
     member->name = count <= 16 ? _mm_and_si128(first, _mm_loadu_si128((const __m128i *)(keeping + 16 - count)))
-                               : _mm_unpacklo_epi64(first, _mm_loadl_epi64((const __m128i *)(name + count - 8)));
+                               : _mm_unpacklo_epi64(first, _mm_loadl_epi64((const __m128i *)(other->name + count - 8)));
 }
 
 /* Keeps the bytes of a long name, behind `long_count` of others, and puts one of the first level into its chain, where there are
@@ -426,7 +496,7 @@ AVX2 INLINED void remember(struct walk *walk, const struct recast_fields *of, co
     /* What stands together is stored together: where it stands, its count, no other name and no hash. */
     _mm_storeu_si128((__m128i *)&name->start, _mm_insert_epi32(_mm_setr_epi32(0, 0, -1, 0), (int)member->count, 1));
     if (is_any)
-        walk->long_count = remember_more(of, name, walk->at + 1, walk->long_count, walk->level == of->levels);
+        walk->long_count = remember_more(of, name, name_of(walk, member), walk->long_count, walk->level == of->levels);
 }
 
 /* Writes what stands before the names below an object or array, behind what does before its own, and returns where that ends;
@@ -435,7 +505,7 @@ AVX2 static inline uint8_t *put_level(const struct walk *walk, struct recast_fie
                                       const struct member *member, enum recast_style style) {
     struct recast_level *const level = walk->level;
     const size_t prefix_count = level->prefix_count;
-    const size_t room = prefix_count + level_room + (member->other ? member->other->count : 0);
+    const size_t room = prefix_count + level_room + (member->other ? member->other->bytes_count : 0);
     if (room > of->prefix_room || room > longest_prefix) return NULL;
     uint8_t *const start = of->prefix + prefix_count, *to = start;
     size_t name_end = level->name_end + (walk->is_root ? 0 : 2);
@@ -466,6 +536,8 @@ AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const 
     struct recast_level *const level = walk->level, *const next = level + 1;
     const bool is_object = *text == '{';
     if (level == walk->last_level || (is_object ? of->leaves_objects : of->leaves_arrays)) return false;
+    /* Who goes on behind the loop finds its name in the slice. */
+    if (member->other && member->other->name == member->other->unescaped) return false;
     if (is_held) {
         uint8_t *const start = walk->to;
         if (level->is_object) walk->to = put_name(start, member);
@@ -523,18 +595,18 @@ AVX2 static inline uint8_t *put_prefix(uint8_t *to, const struct recast_fields *
    surely doesn't escape: all are but for the plus sign of an exponent. */
 AVX2 __attribute__((noinline)) static const uint8_t *write_any_number(const struct recast_fields *of, const uint8_t *text, uint8_t **target,
                                                                       bool is_held, bool *is_plain) {
-    bool has_fraction, is_long = false;
+    bool has_fraction, has_exponent = false;
     size_t count = number_count(text, &has_fraction);
     if (count == 0) {
-        count = long_number_count(text);
-        is_long = true;
+        count = scientific_count(text);
+        has_exponent = true;
     }
     if (count == 0 || count > of->longest_number) return NULL;
     uint8_t *const to = *target;
     copy_block(to, text);
     size_t written = count;
-    if (of->print_number && (is_long || !is_printed_alike(text, count, has_fraction))) {
-        written = is_long ? 0 : printed_count(text, count, has_fraction, of->keeps_zero_fractions);
+    if (of->print_number && (has_exponent || !is_printed_alike(text, count, has_fraction))) {
+        written = has_exponent ? 0 : printed_count(text, count, has_fraction, of->keeps_zero_fractions);
         if (written == 0) written = of->print_number(of->printer, text, count, to);
     }
     uint8_t *const plus = memchr(to, '+', written);
@@ -569,7 +641,7 @@ AVX2 INLINED bool pass_null(struct walk *walk, struct recast_fields *of, const u
     }
     of->fields++;
     walk->last = walk->at;
-    of->name_count = level->is_object ? (ptrdiff_t)member->count : -1;
+    of->name_count = level->is_object ? (ptrdiff_t)source_count_of(member) : -1;
     if (level->is_object) remember(walk, of, member, true);
     walk->at = text;
     return pass_comma(walk, of, is_held, true);
@@ -605,9 +677,12 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
             bool has_fraction;
             const size_t count = is_held ? number_count(text, &has_fraction) : number_count_apart(text, &has_fraction);
             if (count == 0 || count > of->longest_number) return false;
-            if (of->print_number && !is_printed_alike(text, count, has_fraction)) return false;
+            if (of->print_number) {
+                if (!(is_held ? is_printed_alike(text, count, has_fraction) : is_printed_alike_apart(text, count, has_fraction)))
+                    return false;
+            }
             plain |= recast_plain_text;
-            _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)text));
+            copy_block(to, text);
             text += count;
             to += count;
         }
@@ -639,7 +714,7 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
     of->fields++;
     level->position++;
     if (level->is_object) {
-        of->name_count = (ptrdiff_t)member->count;
+        of->name_count = (ptrdiff_t)source_count_of(member);
         if (is_held) look_at_name(walk, of, member);
         remember(walk, of, member, is_any);
     } else {
@@ -668,10 +743,10 @@ AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool i
         text = read_name(walk, text, &member, is_held);
         if (is_any && !text) {
             text = read_other_name(of, walk->at, level->name_room, is_held, &other);
-            if (text) note_other_name(&member, walk->at + 1, (size_t)(text - walk->at) - 3, &other);
+            if (text) note_other_name(&member, &other);
         }
         *is_like_most = !member.other && !of->chains;
-        if (!text || !(is_any ? is_new_member(walk, of, walk->at + 1, &member) : is_new_plain(walk, of, &member))) return false;
+        if (!text || !(is_any ? is_new_member(walk, of, name_of(walk, &member), &member) : is_new_plain(walk, of, &member))) return false;
         if (is_space(*text)) {
             text = pass_space(text, of->source + of->end - value_reach);
             if (!text) return false;

@@ -10,22 +10,21 @@ enum { text_reach = 64 };
 /* What a block of a text may become, and what is written behind it: escapes of sixteen bytes. */
 enum { block_room = 3 * 32 + 48 };
 
-/* The number of bytes of the number that the sixteen bytes at `text` begin with, and whether there is a fraction; 0 where there is none,
-   or it has an exponent, or may go on behind them. */
+/* The number of bytes of the number that the block at `text` begins with, and whether there is a fraction; 0 where there is none, or it
+   has an exponent, or more than recast_longest_number. */
 AVX2 INLINED size_t number_count(const uint8_t *text, bool *has_fraction) {
-    __m128i value = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)text), SSE('0'));
-    unsigned digits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(value, SSE(9)), value));
-    size_t start = *text == '-';
-    size_t count = (size_t)__builtin_ctz(~(digits >> start));
+    const __m256i value = _mm256_sub_epi8(_mm256_loadu_si256((const __m256i *)text), _mm256_set1_epi8('0'));
+    const uint64_t digits = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(value, _mm256_set1_epi8(9)), value));
+    const size_t start = *text == '-', count = _tzcnt_u64(~(digits >> start));
     if (count == 0 || (count > 1 && text[start] == '0')) return 0;
     size_t end = start + count;
-    *has_fraction = end < 15 && text[end] == '.';
+    *has_fraction = end < recast_longest_number && text[end] == '.';
     if (*has_fraction) {
-        size_t places = (size_t)__builtin_ctz(~(digits >> (end + 1)));
+        const size_t places = _tzcnt_u64(~(digits >> (end + 1)));
         if (places == 0) return 0;
         end += 1 + places;
     }
-    if (end > 15 || text[end] == '.' || (text[end] | 0x20) == 'e') return 0;
+    if (end > recast_longest_number || text[end] == '.' || (text[end] | 0x20) == 'e') return 0;
     return end;
 }
 
@@ -34,9 +33,8 @@ AVX2 __attribute__((noinline)) static size_t number_count_apart(const uint8_t *t
     return number_count(text, has_fraction);
 }
 
-/* The number of bytes of the number that begins at `text`, of which one more than recast_longest_number can be read; 0 where there is
-   none, or a longer one. */
-__attribute__((noinline)) static size_t long_number_count(const uint8_t *text) {
+/* As above, of one with an exponent: where there is none, what number_count says counts. */
+__attribute__((noinline)) static size_t scientific_count(const uint8_t *text) {
     const uint8_t *const start = text, *const end = text + recast_longest_number + 1;
     text += *text == '-';
     const uint8_t *digits = text;

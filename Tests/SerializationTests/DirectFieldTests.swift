@@ -72,6 +72,23 @@ struct DirectFieldTests {
         named(["customer_1_reference", "customer_2_reference", "a\\u0000", "a", "customer_1_reference"]),
         named(["a customer's reference", "another", "a customer's reference"]), named(["größe", "\\u0067röße"]),
         named((0..<80).map { "a name of more than sixteen bytes, \($0)" } + ["a name of more than sixteen bytes, 3"]),
+        // Names with escapes: what they say, so many bytes, those that are there already, containers', and those that say nothing.
+        named([
+            "gr\\u00f6\\u00dfe", "\\u041f\\u0440\\u0438\\u0432\\u0435\\u0442", "\\ud83d\\ude00 x", "a\\/b",
+            "say \\\"x\\\"", "back\\\\slash",
+            "line\\nbreak", "\\t", "\\u005bx", "a\\u002eb", "\\u0031", "-\\u0032", "del\\u007f",
+        ]),
+        named([62, 63, 64].map { String(repeating: "\\u00e9", count: 30) + String(repeating: "\\/", count: $0 - 60) }),
+        named(["gr\\u00f6\\u00dfe", "größe"]), named(["ab", "a\\u0062"]), named(["a\\u0000", "\\u0001"]),
+        named(["a customer's r\\u00e9f\\u00e9rence", "another", "a customer's référence"]),
+        named((0..<70).map { "r\\u00e9f\\u00e9rence du client, \($0)" } + ["référence du client, 3"]),
+        #"{"gr\u00f6\u00dfe":{"h\u00f6he":[1,{"l\u00e4nge":2,"x":null}],"b":{"\u00e4":1}},"t\u00e9l":[],"tail":"of the document"}"#,
+        #"{"x":{"gr\u00f6\u00dfe":1 "b":2},"padding so that there is more than a slice":"of a few bytes that all become events"}"#,
+        #"{"x":{"gr\u00f6\u00dfe":"y","h\u00f6he":tru},"padding so that there is more than a slice":"of a few bytes that all"}"#,
+        #"{"x":{"a":1,"gr\x00f6\u00dfe":"y"},"padding so that there is more than a slice":"of a few bytes that all become events"}"#,
+        #"{"x":{"a":1,"gr\ud800\u00dfe":"y"},"padding so that there is more than a slice":"of a few bytes that all become events"}"#,
+        #"{"x":{"a":1,"gr\udc00":"y"},"padding so that there is more than a slice":"of a few bytes that all become events"}"#,
+        #"{"x":{"a":1,"gr\u00f":"y"},"padding so that there is more than a slice":"of a few bytes that all become events"}"#,
         "{\"bad \u{FFFD}\":{\"" + String(repeating: "é", count: 31) + "\":{\"" + String(repeating: "ü ", count: 21)
             + "\":[{\"" + String(repeating: "€", count: 21)
             + "\":1,\"x\":[\"y\"]},{\"x\":2}]}},\"tail of the document\":\"end\"}",
@@ -417,6 +434,12 @@ struct DirectFieldTests {
             "5e-324", "1e400", "100000000000000000000000000000", "1000000000000000000000000000000",
             "10000000000000000000000000000000", "0.1234567890123456789012345678", "0.12345678901234567890123456789",
             "0.123456789012345678901234567890", "12e00000000000000000000000000000", "1e21", "1e-6", "1e15", "1e16",
+            "1234567890123.5", "-1234567890123.5", "12345678901234.567", "-12345678901234.567", "123456789012345.5",
+            "-123456789012345.25", "0.00123456789012345", "0.0123456789012345678", "0.12345678901234500",
+            "12345678901234.500", "100000000000000.5", "12345678901234567.0", "1.000000000000000000000000001",
+            "-1.00000000000000000000000000001", "123456789012345678901", "1234567890123456789012",
+            "9223372036854775807", "9223372036854775808", "-9223372036854775809", "10000000000000000000",
+            "1000000000000000000000",
         ]
         // Numbers that are none, behind one that is.
         for text in ["1.", "1.e5", "1e", "1e+", "01.0", "-", "-.5", "1.5.5", "12345678901234567890x", "1e5x"] {

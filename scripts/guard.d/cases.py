@@ -141,6 +141,14 @@ def sparse(text):
     return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def measured():
+    """A document of numbers with many digits, as positions and identities have, in objects whose names Python and PHP write with escapes."""
+    numbers = random.Random(3)
+    rows = [{"id": 1234567890123456789 + 1009 * number, "latitude": numbers.uniform(-90, 90), "longitude": numbers.uniform(-180, 180),
+             "größe": numbers.uniform(1, 100)} for number in range(170)]
+    return json.dumps({"places": rows}, separators=(",", ":")).encode()
+
+
 class Dialect:
     """How a dialect spells the document above. `arrays` is `auto`, `indices` or `brackets`."""
 
@@ -313,6 +321,8 @@ def all_cases():
         form_of("json -> form 16 KiB, other names", "/json-form", others, check_form),
         form_of("json -> form(afnetworking) 16 KiB, other names", "/json-form-afnetworking", others, in_dialect("afnetworking")),
         form_of("json -> form(php) 16 KiB, odd values", "/json-form-php", gaps, in_dialect("php")),
+        form_of("json -> form(alamofire) 16 KiB, odd values", "/json-form-alamofire", gaps, in_dialect("alamofire")),
+        form_of("json -> form(qs) 16 KiB, many digits", "/json-form-qs", measured(), in_dialect("qs")),
         *(form_in(name, nested) for name in DIALECTS),
         Case("json -> multipart 16 KiB", "/json-multipart", nested, JSON_TYPE, check_parts, counts=(4, 20), window=1),
         Webhook("webhook 10 KiB", "/webhook"),

@@ -223,13 +223,14 @@ struct recast_fields {
     size_t fields, removed;
     /* Whether the tree has a place without a value, or an object or array without any; it stays so. */
     bool has_gaps;
-    /* The name of the value that has ended last, where it is a member's and a scalar; else the count is -1. */
+    /* The name of the value that has ended last, where it is a member's and a scalar, with its escapes; else the count is -1. */
     size_t name_start;
     ptrdiff_t name_count;
 };
 
-/* Whether libraries that read the JSON number of `count` bytes, 15 at most and without an exponent, all print it as it stands:
-   not so -0, a fraction that ends with a zero, and one that begins with 0.00. */
+/* Whether libraries that read the JSON number of `count` bytes, without an exponent, all print it as it stands: not so -0, an integer
+   that may not have 64 bits, a fraction that ends with a zero, one that begins with 0.00, and one of more than 14 digits before its
+   point. One that a library would round is printed as it stands in any case, so it doesn't matter how many digits there are. */
 bool recast_is_printed_alike(const uint8_t *number, size_t count);
 
 /* Pairs of a form that are put into a tree. What is only read stands first. */
@@ -352,8 +353,8 @@ void recast_json_write(struct recast_json *json);
 bool recast_has_blocks(void);
 
 /* Writes what begins at `at` as fields, each a prefix, a name, its mark, a text and its mark, and goes down into objects and
-   arrays, and up out of those that it went down into. Takes new members whose names have no escapes and, where they are written, no
-   brackets, literals, also those that leave nothing, numbers of up to recast_longest_number characters, and texts of UTF-8 with all
+   arrays, and up out of those that it went down into. Takes new members whose names, where they are written, have no brackets, and no
+   escapes where they are those of objects and arrays, literals, also those that leave nothing, numbers of up to recast_longest_number characters, and texts of UTF-8 with all
    escapes but those that say a control by its number. Stops before anything else, near the end of the slice and of any room: nothing is
    said about what is there, and all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);

@@ -29,7 +29,7 @@ extension Flattener where Target: ~Copyable {
         let last = document.records.count - 1
         document.records[last].isSpliced = true
         document.records[last].isTyped = isFile
-        document.notes.mayMove = true
+        document.notes.hasGaps = true
         observer?.holds(Tree.none)
     }
 
@@ -41,7 +41,7 @@ extension Flattener where Target: ~Copyable {
 
     /// Looks whether the object or array that ends is empty.
     internal mutating func noteHeldEnd() {
-        if document.childCount(document.open) == 0 { document.notes.mayMove = true }
+        if document.childCount(document.open) == 0 { document.notes.hasGaps = true }
     }
 
     /// Says that the values which have come since the last call are in the latest node.
@@ -183,7 +183,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     ) {
         if hasMany { document.enterMembers(from: count, below: document.open, afterFirst: childrenBefore) }
         document.notes.add(longest: longest, deepest: deepest, hasNumbers: hasNumbers)
-        if hasGaps { document.notes.mayMove = true }
+        if hasGaps { document.notes.hasGaps = true }
         document.scalarCount += scalars
         document.open = open
     }
@@ -436,9 +436,10 @@ extension Tree {
 /// What is known of a document that is held by looking at each name and each end of a container as it comes, so that nothing has to
 /// be looked at again.
 internal struct TreeNotes {
-    /// Something may stand elsewhere than where it came, to a library that sets values at their paths: a name that is a number's, an
-    /// empty container, what isn't in the tree but keeps its place.
-    internal var mayMove = false
+    /// A name is a number's. To a library that sets values at their paths it is the place in an array.
+    internal private(set) var hasNumbers = false
+    /// A container is empty, or something isn't in the tree but keeps its place. To such a library both may be nothing at all.
+    internal var hasGaps = false
     /// The bytes of a name, and the names that lead to a value, at most.
     private var longest = 0
     private var deepest = 0
@@ -447,14 +448,14 @@ internal struct TreeNotes {
     internal mutating func add(_ name: Span<UInt8>, depth: Int) {
         longest = max(longest, name.count)
         deepest = max(deepest, depth)
-        if name.swiftInteger != nil { mayMove = true }
+        if name.swiftInteger != nil { hasNumbers = true }
     }
 
     /// The names that C's loop has taken, of so many bytes at most.
     internal mutating func add(longest count: Int, deepest depth: Int, hasNumbers: Bool) {
         longest = max(longest, count)
         deepest = max(deepest, depth)
-        if hasNumbers { mayMove = true }
+        if hasNumbers { self.hasNumbers = true }
     }
 
     /// Whether all names that lead to a value surely have at most so many bytes together.

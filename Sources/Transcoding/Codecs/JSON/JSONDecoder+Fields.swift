@@ -121,14 +121,19 @@ extension JSON.Decoder {
         if progress.hasWritten { flattener.target.hasFields = true }
         count += progress.fields
         state = progress.state
-        noteName(start: progress.nameStart, count: progress.nameCount)
+        noteName(start: progress.nameStart, count: progress.nameCount, in: input)
         return progress.at
     }
 
     /// Remembers where the name of the member that ended last lies, as `Progress` has it.
-    private mutating func noteName(start: Int, count: Int) {
+    private mutating func noteName(start: Int, count: Int, in input: Span<UInt8>) {
         if state != .commaOrEnd || count == -1 {
             namePlace = .none
+        } else if count > 0, Scan.firstIndex(of: UInt8(ascii: "\\"), in: input.extracting(start..<start + count)) != nil
+        {
+            let isWhole = unescapeDirectly(input, from: start) > 0
+            nameBytes = isWhole ? unescaped.span.copied() : []
+            namePlace = .buffer
         } else if count >= 0 {
             namePlace = .slice
             nameStart = start
@@ -669,7 +674,7 @@ extension JSON.Decoder {
             }
         }
         guard taken > 0 else { return 0 }
-        noteName(start: nameStart, count: nameCount)
+        noteName(start: nameStart, count: nameCount, in: input)
         return taken
     }
 
@@ -711,12 +716,12 @@ extension JSON.Decoder {
     }
 
     /// Whether every library prints the number of `count` bytes as it stands: an integer that none of them rounds, or a
-    /// fraction of few digits that none writes with an exponent, and that doesn't end with a zero.
+    /// fraction that none writes with an exponent, and that doesn't end with a zero.
     @inline(never)
     @unsafe
     static func isPrintedAlike(_ source: UnsafeRawPointer, _ count: Int) -> Bool {
         // SAFETY: the caller has the bytes, and more of them up to sixteen.
-        unsafe count <= 15 && recast_is_printed_alike(source.assumingMemoryBound(to: UInt8.self), count)
+        unsafe recast_is_printed_alike(source.assumingMemoryBound(to: UInt8.self), count)
     }
 
     /// The bit of a name, as `MemberNames.Key` has it.

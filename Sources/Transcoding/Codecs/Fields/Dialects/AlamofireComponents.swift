@@ -31,6 +31,9 @@ internal struct AlamofireComponents: ~Copyable {
 
     /// Makes the components of `document`. Where nothing is left the tree is an empty object.
     mutating func take(_ document: inout Tree) throws(ConversionError) {
+        if document.notes.hasGaps, !document.notes.hasNumbers, options.empties == .omit {
+            removedCount += document.closeGaps()
+        }
         if document.standsForItself(keyLimit: limits.key) {
             swap(&tree, &document)
         } else {
@@ -287,28 +290,59 @@ extension Tree {
     /// leaves nothing, and no name passes the limit.
     fileprivate mutating func standsForItself(keyLimit: Int) -> Bool {
         guard root != Tree.none, kind(root) == .object else { return false }
-        if hasDistinctNames, !notes.mayMove, notes.areShort(keyLimit) { return true }
+        if hasDistinctNames, !notes.hasNumbers, !notes.hasGaps, notes.areShort(keyLimit) { return true }
         // The bytes of the names down to each node; a node is made after its parent.
         scratch.removeAll(keepingCapacity: true)
         for index in records.indices {
             let node = Node(index)
             let record = records[index]
-            guard !record.isSpliced, record.count > 0 || !record.kind.isContainer || node == root else { return false }
             var length = 0
             if record.parent != Tree.none {
+                guard !record.isSpliced, record.count > 0 || !record.kind.isContainer else { return false }
                 length = Int(scratch[Int(record.parent)])
                 if kind(record.parent).hasNames {
                     length += Int(record.nameCount)
                     let name = name(node)
                     guard name.swiftInteger == nil, child(of: record.parent, named: name) == node else { return false }
                 }
-            } else if node != root {
-                return false
             }
             guard length <= keyLimit, let short = Node(exactly: length) else { return false }
             scratch.append(short)
         }
         return true
+    }
+
+    /// Takes out what leaves nothing, places without a node and containers that are empty or hold only such, and returns how many
+    /// containers were empty. Does nothing where what follows would not just move up: see above of values behind a gap.
+    fileprivate mutating func closeGaps() -> Int {
+        // The values that each node holds, two for all that are more. A node is made after its parent.
+        scratch.removeAll(keepingCapacity: true)
+        scratch.append(contentsOf: repeatElement(0, count: records.count))
+        for index in records.indices.reversed() {
+            let record = records[index]
+            guard record.kind.isContainer else {
+                scratch[index] = record.isSpliced ? 0 : 1
+                continue
+            }
+            var values: Node = 0
+            var hasMany = false
+            var child = record.last
+            while child != Tree.none {
+                let count = scratch[Int(child)]
+                if count == 0, hasMany, record.kind.isArray { return 0 }
+                values += count
+                hasMany = hasMany || count > 1
+                child = records[Int(child)].previous
+            }
+            scratch[index] = min(values, 2)
+        }
+        var emptyCount = 0
+        for index in records.indices where scratch[index] == 0 && records[index].parent != Tree.none {
+            if records[index].kind.isContainer, records[index].count == 0 { emptyCount += 1 }
+            unlink(Node(index))
+        }
+        notes.hasGaps = false
+        return emptyCount
     }
 
     /// Sorts the children of all containers before the node `end` by their encoded fields, the last one's first. Returns the node,

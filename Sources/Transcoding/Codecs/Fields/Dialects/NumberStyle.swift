@@ -61,12 +61,12 @@ internal struct NumberStyle {
                 isPlain = false
             }
         }
-        if isPlain, point < 0, source.count < 16 || !rounds(source) {
+        if isPlain, point < 0, source.count < 16 || !rounds(source) || rounding == .all && source.count <= most {
             // -0 is the integer 0.
             let isZero = source.count == 2 && source[0] == UInt8(ascii: "-") && source[1] == UInt8(ascii: "0")
             return isZero ? text.append(UInt8(ascii: "0")) : text.append(contentsOf: source)
         }
-        if isPlain, point > 0, Self.isPrintedAlike(source, point: point) { return text.append(contentsOf: source) }
+        if isPlain, point > 0, Self.isPrintedAlike(source) { return text.append(contentsOf: source) }
         guard let number = Decimal(source), number.count <= precision, number.isExact(source) else {
             return text.append(contentsOf: source)
         }
@@ -76,17 +76,10 @@ internal struct NumberStyle {
         number.print(as: self, to: &text)
     }
 
-    /// Whether every style prints a fraction as it stands, which has digits before and behind its point and at most a minus sign besides:
-    /// no more digits than any of them, no needless zero, and none of those that may have an exponent.
-    private static func isPrintedAlike(_ source: Span<UInt8>, point: Int) -> Bool {
-        let first = source[0] == UInt8(ascii: "-") ? 1 : 0
-        let zero = UInt8(ascii: "0")
-        guard source.count <= 15, first < point, point + 1 < source.count, source[source.count - 1] != zero else {
-            return false
-        }
-        guard source[first] == zero else { return true }
-        // The last digit is none, so there is one behind a zero.
-        return point == first + 1 && (source[point + 1] != zero || source[point + 2] != zero)
+    /// Whether every style prints a fraction as it stands: see `recast_is_printed_alike`.
+    private static func isPrintedAlike(_ source: Span<UInt8>) -> Bool {
+        // SAFETY: the number has a point, so the bytes that are looked at beside its own are there.
+        unsafe source.withUnsafeBufferPointer { unsafe recast_is_printed_alike($0.baseAddress, $0.count) }
     }
 
     /// Whether the library reads an integer of that many digits as a floating-point number.
