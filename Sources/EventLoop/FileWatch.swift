@@ -47,11 +47,12 @@ public final class FileWatch {
 
     /// Watches `files` from here on, and `others` beside them. What has changed in the former since they were read is told, and so is
     /// what has changed in the others where they were watched before and that was not told yet.
-    public func watch(_ files: [ReadFile], besides others: [String] = []) {
+    /// - Throws: `LoopError.system` when the system has no descriptor for it; what was watched still is.
+    public func watch(_ files: [ReadFile], besides others: [String] = []) throws(LoopError) {
         let old = Dictionary(zip(self.files, seen)) { first, _ in first }
         var paths = files.map(\.path)
         for other in others where !paths.contains(other) { paths.append(other) }
-        guard open(paths) else { return }
+        guard open(paths) else { throw .system(call: "inotify", errno: errno) }
         for (index, path) in paths.enumerated() {
             if index < files.count {
                 seen[index] = files[index].stamp
@@ -116,7 +117,8 @@ public final class FileWatch {
 
     private func look() {
         let before = seen
-        guard open(files) || descriptor >= 0 else { return }
+        // Without a descriptor for a new watch the old one stays, whose events have been read: what they tell of must not be missed.
+        if !open(files) { seen = files.map { FileStamp($0) } }
         let isNewAlone = !sawMoreThanNew
         sawMoreThanNew = false
         if isNewAlone {

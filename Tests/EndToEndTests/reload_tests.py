@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import socket
 import threading
@@ -329,6 +330,21 @@ class WatchTests(ReloadTestCase):
         self.assertEqual(self.status("/written"), 200)
         self.write(self.text)
         self.changed("/plain")
+
+    def test_a_change_while_no_descriptor_is_left_is_told_and_made_up_for(self):
+        """What tells of a change is read once: it must not be forgotten because there is nothing to watch anew by."""
+        recast = self.start(settings="watch: true\n")
+        limits = resource.prlimit(recast.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(recast.process.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        self.write(self.text.replace("/plain", "/new"))
+        recast.says("a file of the settings has changed")
+        recast.says("Too many open files")
+        recast.says("reload: refused, the settings in effect stay")
+        recast.says("the settings' files can't be watched")
+        resource.prlimit(recast.process.pid, resource.RLIMIT_NOFILE, limits)
+        self.write(self.text.replace("/plain", "/newer"))
+        recast.says("reload: serving")
+        self.assertEqual((self.status("/plain"), self.status("/newer")), (404, 200))
 
     def test_a_turned_link_is_seen_as_kubernetes_turns_it(self):
         """The mounted folder has links to `..data/NAME`, and `..data` is itself a link that is renamed over."""

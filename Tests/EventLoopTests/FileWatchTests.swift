@@ -187,7 +187,7 @@ import Testing
         var count = 0
         try withLoop { loop in
             let watch = try FileWatch(loop: loop, files: []) { count += 1 }
-            watch.watch(files, besides: others)
+            try watch.watch(files, besides: others)
             withExtendedLifetime(watch) {}
         }
         return count
@@ -218,9 +218,9 @@ import Testing
             try withLoop { loop in
                 var count = 0
                 let watch = try FileWatch(loop: loop, files: []) { count += 1 }
-                watch.watch(paths.map { ReadFile($0) })
+                try watch.watch(paths.map { ReadFile($0) })
                 try Data("22".utf8).write(to: URL(filePath: paths[1]))
-                for _ in 0..<3 { watch.watch([ReadFile(paths[0])], besides: paths) }
+                for _ in 0..<3 { try watch.watch([ReadFile(paths[0])], besides: paths) }
                 #expect(count == 1)
                 withExtendedLifetime(watch) {}
             }

@@ -495,7 +495,7 @@ extension ServerControl {
                 }
                 fileWatch = watch
             }
-            watch.watch(files, besides: others.map(\.path))
+            try watch.watch(files, besides: others.map(\.path))
         } catch {
             worker.logger.error("the settings' files can't be watched: \(error)")
         }
