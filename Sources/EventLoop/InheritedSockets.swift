@@ -5,6 +5,8 @@ internal import Glibc
 public struct InheritedSockets: Sendable {
     /// Each with the name that its unit gave it.
     public private(set) var sockets: [(name: String, socket: ListeningSocket)] = []
+    /// What was handed over and can't be used, each with its number and the name that its unit gave it.
+    public private(set) var others: [(number: Int, name: String)] = []
 
     /// None.
     public init() {}
@@ -22,10 +24,13 @@ public struct InheritedSockets: Sendable {
         let names = (variable("LISTEN_FDNAMES") ?? "").split(separator: ":", omittingEmptySubsequences: false)
         for index in 0..<count {
             let descriptor = first + index
-            guard isListening(descriptor), let address = SocketAddress(boundBy: descriptor) else { continue }
+            let name = Int(index) < names.count ? String(names[Int(index)]) : "unknown"
+            guard isListening(descriptor), let address = SocketAddress(boundBy: descriptor) else {
+                taken.others.append((Int(descriptor), name))
+                continue
+            }
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-            let name = Int(index) < names.count ? String(names[Int(index)]) : "unknown"
             taken.sockets.append(
                 (name, ListeningSocket(descriptor: descriptor, address: address, isShared: true)))
         }

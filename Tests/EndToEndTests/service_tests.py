@@ -194,6 +194,23 @@ os.execv(sys.argv[2], sys.argv[2:])
             clients = {json.loads(line)["client"].rpartition(":")[0] for line in log}
         self.assertEqual(clients, {"127.0.0.1", "[::1]"})
 
+    def test_a_descriptor_that_is_no_listening_socket_is_said(self):
+        """As of a unit with ListenDatagram=, or Accept=yes."""
+        recast = self.start()
+        recast.stop()
+        with open(recast.config) as file:
+            text = file.read()
+        with open(recast.config, "w") as file:
+            file.write(text.replace(f"127.0.0.1:{recast.port}", "systemd:web"))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+            process = self.launch(recast, {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "web"}, (datagrams.fileno(),),
+                                  [sys.executable, "-c", self.GIVE, str(datagrams.fileno())])
+            self.assertEqual(process.wait(DEADLINE), 69)
+        with open(os.path.join(recast.folder, "managed")) as file:
+            text = file.read()
+        self.assertIn("descriptor 3 of the service manager, web, is no stream socket that listens: it isn't used", text)
+        self.assertIn("the service manager gave no socket of that name", text)
+
     def test_a_name_that_nobody_gave_is_said(self):
         recast = self.start()
         recast.stop()

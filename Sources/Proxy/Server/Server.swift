@@ -50,6 +50,12 @@ public enum Server {
         }
         let worker = try Worker(loop: loop, settings: settings)
         defer { worker.log.sink?.tellRest() }
+        // Before there are sockets of our own among the numbers that the service manager speaks of.
+        let inherited = InheritedSockets.take()
+        for (number, name) in inherited.others {
+            OperationalLog.logger.warning(
+                "descriptor \(number) of the service manager, \(name), is no stream socket that listens: it isn't used")
+        }
         // Before the other ports: clients that can connect to those must not find that the process ends at once.
         var admin: AdminServer?
         if settings.admin.address != nil || settings.admin.status != nil, let services {
@@ -57,7 +63,6 @@ public enum Server {
                 loop: loop, settings: settings.admin, lifecycle: settings.lifecycle, services: services)
         }
         defer { admin?.close() }
-        let inherited = InheritedSockets.take()
         let endpoints = try BoundListener.open(
             settings.listen, modes: settings.socketModes, workers: settings.workers, lifecycle: settings.lifecycle,
             inherited: inherited)
