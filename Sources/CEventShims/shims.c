@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -124,12 +125,43 @@ int recast_unsent(int socket) {
     return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
+enum { STACKS = 8, FRAMES = 64 };
+/* Where threads were. A count of 0 is a free one, one of -1 is being filled. */
+static struct {
+    atomic_int count;
+    void *frames[FRAMES];
+} stacks[STACKS];
+static atomic_bool writes_stacks;
+
 static void show_stack(int number) {
     (void)number;
-    void *frames[64];
     int error = errno;
-    backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
+    for (int at = 0; at < STACKS; at++) {
+        int empty = 0;
+        if (!atomic_compare_exchange_strong(&stacks[at].count, &empty, -1)) continue;
+        atomic_store(&stacks[at].count, backtrace(stacks[at].frames, FRAMES));
+        break;
+    }
     errno = error;
+}
+
+bool recast_stacks_wait(void) {
+    if (atomic_load(&writes_stacks)) return false;
+    for (int at = 0; at < STACKS; at++) {
+        if (atomic_load(&stacks[at].count) > 0) return true;
+    }
+    return false;
+}
+
+void recast_stacks_write(void) {
+    if (atomic_exchange(&writes_stacks, true)) return;
+    for (int at = 0; at < STACKS; at++) {
+        int count = atomic_load(&stacks[at].count);
+        if (count <= 0) continue;
+        backtrace_symbols_fd(stacks[at].frames, count, STDERR_FILENO);
+        atomic_store(&stacks[at].count, 0);
+    }
+    atomic_store(&writes_stacks, false);
 }
 
 void recast_stack_prepare(void) {

@@ -67,9 +67,17 @@ public struct ThreadReference: Sendable {
     /// The calling thread.
     public static var current: ThreadReference { ThreadReference(number: recast_thread_current()) }
 
-    /// Lets the thread, which must not have ended, write its stack to standard error at once, whatever it is doing. Needs
+    /// Lets the thread, which must not have ended, note its stack at once, whatever it is doing, for `writeStacks()`. Needs
     /// `prepareStacks()`.
     public func showStack() { recast_thread_show_stack(number) }
+}
+
+/// Lets a thread write to standard error what stacks threads have noted since the last time. Waits for nothing, and neither do they: a
+/// thread that hung and goes on must not hang for good because nobody reads of it.
+public func writeStacks() {
+    guard recast_stacks_wait() else { return }
+    // Without a thread they wait for the next time.
+    _ = try? startThread(name: "stacks") { recast_stacks_write() }
 }
 
 /// Takes a real-time signal (`SIGRTMIN+1`) for `ThreadReference.showStack`.

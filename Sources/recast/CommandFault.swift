@@ -13,6 +13,8 @@ struct CommandFault: Error {
 
     var code: Int32
     var lines: [String]
+    /// Whether it ends a server, which must end: nobody may be there to read why.
+    var endsServer = false
 
     init(_ code: Int32, _ line: String) {
         self.code = code

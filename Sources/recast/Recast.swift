@@ -49,7 +49,11 @@ struct Recast: ParsableCommand {
     /// Says what `error` is and ends: help and the version, which come as one, are what was asked for.
     private static func end(_ error: any Error) -> Never {
         if let fault = error as? CommandFault {
-            for line in fault.lines { StandardStreams.report(line) }
+            if fault.endsServer {
+                StandardStreams.reportShortly(fault.lines)
+            } else {
+                for line in fault.lines { StandardStreams.report(line) }
+            }
             Glibc.exit(fault.code)
         }
         let code = exitCode(for: error)

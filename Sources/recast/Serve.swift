@@ -27,7 +27,17 @@ struct Serve: ParsableCommand {
     }
 
     /// Serves the routes of `file` until a signal ends it.
-    static func run(_ file: String) throws {
+    static func run(_ file: String) throws(CommandFault) {
+        do throws(CommandFault) {
+            try serve(file)
+        } catch {
+            var fault = error
+            fault.endsServer = true
+            throw fault
+        }
+    }
+
+    private static func serve(_ file: String) throws(CommandFault) {
         holdSignals()
         AccessChecks.endInRelease()
         openStandardDescriptors()

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Glibc
 internal import Octets
 
@@ -84,5 +85,23 @@ enum StandardStreams {
         let bytes = Array((PlainText.line(line) + "\n").utf8)
         // Where standard error is gone there is no one to tell.
         _ = write(bytes.span, to: STDERR_FILENO)
+    }
+
+    /// Milliseconds that the last words of a server wait for who reads them, 1 s.
+    private static let lastWordsTime: Int32 = 1000
+
+    /// Writes lines to standard error, as the last thing of a process that must not hang because nobody reads them: a manager would
+    /// wait for its end, and start no other one.
+    static func reportShortly(_ lines: [String]) {
+        do throws(LoopError) {
+            let done = try Wakeup()
+            _ = try startThread(name: "report") {
+                for line in lines { report(line) }
+                done.signal()
+            }
+            done.wait(milliseconds: lastWordsTime)
+        } catch {
+            for line in lines { report(line) }
+        }
     }
 }

@@ -1,5 +1,6 @@
 """What the tests of reloads and drains share: a load whose every request is known by an id on both sides."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -38,6 +39,18 @@ def descriptors(process):
 
 def resident_bytes(process):
     return memory_of(process, "VmRSS")
+
+
+def full_pipe():
+    """A pipe that has no room for a byte: what nobody reads has come to. Its two ends; writing waits."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    for size in (4096, 1):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writing, b"." * size)
+    os.set_blocking(writing, True)
+    return reading, writing
 
 
 class Load:

@@ -17,6 +17,7 @@ import unittest
 from admin import Admin, admin_port
 from harness import DEADLINE, FORM, RECAST, ROOT, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
 from http2_client import CONTINUATION, END_HEADERS, END_STREAM, HEADERS, HTTP2Client, StreamRecord, block, frame, pseudo
+from lifecycle_support import full_pipe, wait_until
 
 
 class PipedLogTests(unittest.TestCase):
@@ -372,6 +373,50 @@ class StoppedReaderTests(unittest.TestCase):
         match = self.until_told(r" warning the access log on standard output ends, with at most (\d+) lines dropped\n")
         self.assertLessEqual(int(match[1]), self.requests)
         self.assertGreaterEqual(int(match[1]) + len(lines) - 1, self.requests)
+
+    def test_row_45_standard_error_that_nobody_reads_keeps_no_process_from_its_end(self):
+        """One that can't start, and one that is told twice to end: a manager that waits for it would start no other."""
+        process = self.serve(subprocess.DEVNULL)
+        process.kill()
+        process.wait()
+        self.upstream.hold(self)
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder, socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            bad, in_use = os.path.join(folder, "bad.yaml"), os.path.join(folder, "in_use.yaml")
+            with open(bad, "w") as file:
+                file.write("version: [")
+            with open(self.config) as settings, open(in_use, "w") as file:
+                file.write(settings.read().replace(str(self.port), str(taken.getsockname()[1])))
+            for config, code in ((bad, 65), (in_use, 69), (self.config, 70)):
+                with self.subTest(code):
+                    reading, writing = full_pipe()
+                    self.addCleanup(os.close, reading)
+                    process = subprocess.Popen([RECAST, "serve", config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                               stderr=writing)
+                    os.close(writing)
+                    self.addCleanup(process.wait)
+                    self.addCleanup(process.kill)
+                    if code == 70:
+                        self.end_twice(process)
+                    self.assertEqual(process.wait(DEADLINE), code)
+
+    def end_twice(self, process):
+        wait_until("it serves", lambda: self.connects())
+        with Client(self.port) as client:
+            client.request("GET", "/")
+            self.upstream.wait_for(1)
+            process.send_signal(signal.SIGTERM)
+            wait_until("it drains", lambda: not self.connects())
+            process.send_signal(signal.SIGTERM)
+            process.wait(DEADLINE)
+
+    def connects(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
 
     def test_row_45_a_pipe_that_is_closed(self):
         reading, writing = os.pipe()

@@ -13,8 +13,9 @@ import tempfile
 import time
 import unittest
 
-from harness import DEADLINE, RECAST, ROOT, Client
-from lifecycle_support import DrainTestCase, Load, repeat_body, tell_apart, wait_until
+from admin import Admin, admin_port
+from harness import DEADLINE, RECAST, ROOT, Client, ReadySocket
+from lifecycle_support import DrainTestCase, Load, full_pipe, repeat_body, tell_apart, wait_until
 
 
 class ServiceManagerTests(DrainTestCase):
@@ -380,9 +381,8 @@ class StuckWorkerTests(DrainTestCase):
         library = ctypes.CDLL(None, use_errno=True)
         return library.ptrace(ctypes.c_long(request), ctypes.c_long(thread), ctypes.c_void_p(0), ctypes.c_void_p(0))
 
-    def test_a_stuck_worker_is_told_and_the_others_serve(self):
-        recast = self.start(workers=2)
-        threads = f"/proc/{recast.process.pid}/task"
+    def stop_worker(self, process):
+        threads = f"/proc/{process.pid}/task"
 
         def name(thread):
             with open(f"{threads}/{thread}/comm") as file:
@@ -392,16 +392,44 @@ class StuckWorkerTests(DrainTestCase):
         if self.trace(self.SEIZE, thread) != 0 or self.trace(self.INTERRUPT, thread) != 0:
             self.skipTest("threads can't be traced here")
         os.waitpid(thread, 0x40000000)  # __WALL
+        return thread
+
+    def let_go(self, thread):
+        while self.trace(self.DETACH, thread) != 0:
+            os.waitpid(thread, 0x40000000)
+
+    def test_a_stuck_worker_is_told_and_the_others_serve(self):
+        recast = self.start(workers=2)
+        thread = self.stop_worker(recast.process)
         wait_until("it is told", lambda: "worker-1 has not answered for 5 s" in recast.error_text())
         with Client(recast.path) as client:  # the first worker's, and the other's too
             client.request("GET", "/plain")
             client.socket.settimeout(DEADLINE)
             self.assertEqual(client.response().status, 200)
-        while self.trace(self.DETACH, thread) != 0:
-            os.waitpid(thread, 0x40000000)
+        self.let_go(thread)
         wait_until("it goes on", lambda: "worker-1 answers again" in recast.error_text())
         wait_until("its stack is shown", lambda: "[0x" in recast.error_text())
         self.assertEqual(recast.stop(), 0)
+
+    def test_a_worker_that_was_stuck_goes_on_though_nobody_reads_of_it(self):
+        port, settings = admin_port()
+        recast = self.start(settings=settings)
+        recast.stop()
+        reading, writing = full_pipe()
+        self.addCleanup(os.close, reading)
+        with ReadySocket() as ready:
+            process = subprocess.Popen([RECAST, "serve", recast.config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=writing, env={**os.environ, "NOTIFY_SOCKET": ready.name})
+            os.close(writing)
+            self.addCleanup(self._end, process)
+            ready.wait(process)
+        thread = self.stop_worker(process)
+        admin = Admin(port)
+        wait_until("it is counted", lambda: admin.metrics().sum("recast_worker_stalls_total") == 1)
+        self.let_go(thread)
+        wait_until("it answers", lambda: admin.metrics().sum("recast_workers_silent") == 0)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(DEADLINE), 0)
 
 
 if __name__ == "__main__":

@@ -77,8 +77,12 @@ int recast_unsent(int socket);
 void recast_stack_prepare(void);
 /* The calling thread, for `recast_thread_show_stack`. */
 unsigned long recast_thread_current(void);
-/* Lets a thread that runs write its stack to standard error. */
+/* Lets a thread that runs note its stack, at once, whatever it is doing, for `recast_stacks_write`. */
 void recast_thread_show_stack(unsigned long thread);
+/* Whether there are stacks to write, and nobody writes any. */
+bool recast_stacks_wait(void);
+/* Writes them to standard error, and may wait for who reads it. */
+void recast_stacks_write(void);
 
 /* Lets SIGTERM, SIGINT and SIGQUIT end the process at once, with 0, whatever it is doing: also one that has the number 1. */
 void recast_signals_end(void);

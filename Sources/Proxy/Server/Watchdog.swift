@@ -81,6 +81,7 @@ final class Watchdog: Sendable {
                 if isStuck != sights[index].isStuck { tell(index, isStuck: isStuck) }
                 sights[index].isStuck = isStuck
             }
+            writeStacks()
             if sights.allSatisfy({ $0.waited == 0 }), notifier?.watchdogTime != nil { notifier?.alive() }
         }
     }
