@@ -272,7 +272,7 @@ class EndingTests(DrainTestCase):
             self.assertEqual((response.status, response.fields.get("connection")), (200, "close"))
         self.assertEqual(recast.process.wait(DEADLINE), 0)
 
-    def test_a_reload_is_not_begun_while_it_drains(self):
+    def test_a_reload_is_left_out_while_it_drains(self):
         recast = self.start()
         self.upstream.hold(self)
         with Client(recast.port) as client:
@@ -283,7 +283,7 @@ class EndingTests(DrainTestCase):
             recast.process.send_signal(signal.SIGHUP)
             recast.process.send_signal(signal.SIGTERM)
             self.assertNotEqual(recast.process.wait(DEADLINE), 0)
-        self.assertEqual(count_lines(recast, "reload"), 0)
+        self.assertEqual((count_lines(recast, "reload"), count_lines(recast, "reload: left out, since the process ends")), (1, 1))
 
     def test_sigquit_drains_as_sigterm_does(self):
         recast = self.start()
@@ -304,6 +304,11 @@ class EndingTests(DrainTestCase):
             self.assertEqual(client.response().status, 200)
         self.assertEqual(recast.stop(), 0)
         self.assertFalse(os.path.exists(recast.path))
+
+    def test_its_last_words_are_that_nothing_was_cut(self):
+        recast = self.start()
+        self.assertEqual(recast.stop(), 0)
+        self.assertIn("info drained: nothing is in flight any more", recast.error_text().splitlines()[-1])
 
 
 if __name__ == "__main__":

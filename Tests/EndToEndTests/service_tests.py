@@ -1,5 +1,6 @@
 """What a service manager, a container and an operator's tools see of the process (faults 70 and 72)."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -56,8 +57,66 @@ class ServiceManagerTests(DrainTestCase):
                 self.assertLess(abs(int(message.split("=")[-1]) - before), 10_000_000)
                 self.assertIn("READY=1", self.next_message(parent))
                 process.send_signal(signal.SIGTERM)
-                self.assertIn("STOPPING=1", self.next_message(parent))
+                # 25 s of grace, and what a worker may need behind it.
+                self.assertRegex(self.next_message(parent), r"^STOPPING=1\nEXTEND_TIMEOUT_USEC=2[6-9]\d{6}\nSTATUS=draining$")
                 self.assertEqual(process.wait(DEADLINE), 0)
+
+    def test_a_manager_that_has_no_room_for_a_message_gets_it_later(self):
+        """Without READY=1 it would end a service that serves, as one that never came to that."""
+        recast = self.start()
+        recast.stop()
+        address = os.path.join(recast.folder, "notify")
+        parent = self.manager(address)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as others:
+            others.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    others.sendto(b"WATCHDOG=1", address)
+        process = self.launch(recast, {"NOTIFY_SOCKET": address})
+        wait_until("it serves", lambda: self.answers(recast.port))
+        process.send_signal(signal.SIGHUP)
+        managed = os.path.join(recast.folder, "managed")
+
+        def reloaded():
+            with open(managed) as file:
+                return "reload: serving" in file.read()
+
+        wait_until("it has reloaded", reloaded)
+        messages = [self.next_message(parent) for _ in range(3)]
+        self.assertEqual([message.split("\n")[0] for message in messages], ["READY=1", "RELOADING=1", "READY=1"])
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("STOPPING=1", self.next_message(parent))
+        self.assertEqual(process.wait(DEADLINE), 0)
+
+    def test_a_reload_that_was_asked_for_during_another_is_not_told_by_the_end_of_that(self):
+        """READY=1 says that what a reload was asked for is in effect, all of it."""
+        recast = self.start()
+        recast.stop()
+        with open(recast.config) as file:
+            text = file.read()
+        address = os.path.join(recast.folder, "notify")
+        parent = self.manager(address)
+        process = self.launch(recast, {"NOTIFY_SOCKET": address})
+        self.assertIn("READY=1", self.next_message(parent))
+        os.unlink(recast.config)
+        os.mkfifo(recast.config)  # a reading lasts until somebody has written
+        for _ in range(2):
+            process.send_signal(signal.SIGHUP)
+            self.assertIn("RELOADING=1", self.next_message(parent))
+        managed = os.path.join(recast.folder, "managed")
+
+        def count():
+            with open(managed) as file:
+                return file.read().count("reload: serving")
+
+        for readings in (1, 2):
+            with open(recast.config, "w") as pipe:
+                pipe.write(text)
+            wait_until("it is read", lambda: count() == readings)  # noqa: B023
+        process.send_signal(signal.SIGTERM)
+        messages = [self.next_message(parent) for _ in range(2)]
+        self.assertEqual([message.split("\n")[0] for message in messages], ["READY=1", "STOPPING=1"])
+        self.assertEqual(process.wait(DEADLINE), 0)
 
     @staticmethod
     def next_message(parent):

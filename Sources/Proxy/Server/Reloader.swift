@@ -9,7 +9,8 @@ final class Reloader {
     private let load: SettingsReload
     private let done: (Result<ProxySettings, ReloadFailure>) -> Void
     private var isRunning = false
-    private var isAskedAgain = false
+    /// Whether another reading follows the one that runs, or has just been done.
+    private(set) var isAskedAgain = false
 
     /// - Parameter done: hears of each reading, on the loop. The loop's context must be the `ServerControl` that has this.
     init(

@@ -229,7 +229,8 @@ final class ServerControl {
         guard !isStopping else { return }
         isStopping = true
         fileWatch = nil
-        notifier?.stopping(status: "draining")
+        notifier?.stopping(
+            status: "draining", within: settings.lifecycle.drainDelay.nanoseconds + longestEnd + Self.endTime)
         worker.logger.info("draining: at most \(settings.grace) for what is in flight")
         admin?.beginDrain(settings.lifecycle)
         worker.announceDrain()
@@ -241,13 +242,17 @@ final class ServerControl {
         delay = timer
     }
 
+    /// Nanoseconds from the end of accepting on after which a worker that doesn't hang has come to its end. One that cuts what is left when
+    /// its grace is over has the rest of its own work behind that.
+    private var longestEnd: UInt64 {
+        settings.grace.nanoseconds + Worker.copyTime + (settings.tracing == nil ? 0 : Tracer.finishTime)
+    }
+
     private func drainAll() {
         isDraining = true
         let grace = settings.grace.nanoseconds
         graceEnd = worker.loop.now + grace
-        // A worker that cuts what is left when its grace is over has the rest of its own work behind that.
-        let rest = Worker.copyTime + (settings.tracing == nil ? 0 : Tracer.finishTime)
-        endWithin(grace + rest + Self.endTime)
+        endWithin(longestEnd + Self.endTime)
         for other in others { drain(other.inbox) }
         worker.drain(within: grace) { [unowned self] in ended(cut: worker.connectionsCut) }
     }
@@ -276,6 +281,8 @@ final class ServerControl {
         if self.cut > 0 {
             let reason = outcome == .interrupted ? "ended by a signal" : "the grace time is over"
             worker.logger.warning("\(reason): cutting \(counted(self.cut, "connection"))")
+        } else if outcome == .drained {
+            worker.logger.info("drained: nothing is in flight any more")
         }
         worker.loop.stop()
     }
@@ -373,13 +380,14 @@ extension ServerControl {
     /// Reads the settings again: now, or when all workers run.
     func reloadRequested() {
         isReloadWaiting = !isStarted
-        guard isStarted, isReady, let reloader else { return }
+        guard isStarted, let reloader else { return }
+        guard isReady else { return tellLeftOut() }
         notifier?.reloading()
         reloader.request()
     }
 
     private func reloaded(_ result: Result<ProxySettings, ReloadFailure>) {
-        guard isReady else { return }
+        guard isReady else { return tellLeftOut() }
         switch result {
         case .success(let settings): adopt(settings)
         case .failure(let failure):
@@ -388,13 +396,21 @@ extension ServerControl {
         }
     }
 
+    private func tellLeftOut() { worker.logger.info("reload: left out, since the process ends") }
+
+    /// Tells the service manager that the reload has ended. One that was asked for since the file was read has not.
+    private func tellReloaded(_ remark: String = "") {
+        guard reloader?.isAskedAgain != true else { return }
+        notifier?.ready(status: "serving \(counted(settings.routes.count, "route"))\(remark)")
+    }
+
     /// Keeps what is in effect and says why.
     private func refuse(_ reasons: [String]) {
         worker.counters.lifecycle.failedReloads += 1
         worker.counters.lifecycle.isLastReloadRefused = true
         for reason in reasons { worker.logger.error("reload: \(reason)") }
         worker.logger.error("reload: refused, the settings in effect stay")
-        notifier?.ready(status: "serving \(counted(settings.routes.count, "route")); the last reload was refused")
+        tellReloaded("; the last reload was refused")
     }
 
     private func adopt(_ settings: ProxySettings) {
@@ -440,7 +456,7 @@ extension ServerControl {
         worker.counters.lifecycle.isLastReloadRefused = false
         worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
         worker.logger.info("reload: serving \(counted(settings.routes.count, "route"))")
-        notifier?.ready(status: "serving \(counted(settings.routes.count, "route"))")
+        tellReloaded()
         watch(settings.lifecycle.files)
     }
 
