@@ -16,6 +16,8 @@ public struct ListeningSocket: Sendable {
     let givesNoDelay: Bool
     /// The file of a unix socket that is ours to remove.
     let file: UnixSocketFile?
+    /// What `takePlace` gives to `listen`; nil: it listens already.
+    private let backlog: Int32?
 
     /// Who else may listen on the same address with a socket of their own. The system spreads connections over all of them.
     public enum Sharing: Sendable {
@@ -33,27 +35,34 @@ public struct ListeningSocket: Sendable {
     }
 
     private init(
-        descriptor: Int32, address: SocketAddress, isShared: Bool, givesNoDelay: Bool, file: UnixSocketFile?
+        descriptor: Int32, address: SocketAddress, isShared: Bool, givesNoDelay: Bool, file: UnixSocketFile?,
+        backlog: Int32? = nil
     ) {
         self.descriptor = descriptor
         self.address = address
         self.isShared = isShared
         self.givesNoDelay = givesNoDelay
         self.file = file
+        self.backlog = backlog
     }
 
     /// Binds `address` and listens. A unix socket without a listener is replaced; it can't be shared.
     /// - Parameters:
     ///   - backlog: connections that the system keeps until they are accepted; it cuts the number at `somaxconn`.
     ///   - mode: the permissions of a unix socket's file, whatever the process' umask is; without it that decides.
+    ///   - takesPlace: false leaves clients to those who share the address, `.anybody`, until `takePlace`. Each of them goes on with what
+    ///     it has where this one is closed instead.
     /// - Throws: `LoopError`, `.addressInUse` among others.
     public static func open(
-        _ address: SocketAddress, sharing: Sharing, backlog: Int, mode: UInt32? = nil
+        _ address: SocketAddress, sharing: Sharing, backlog: Int, mode: UInt32? = nil, takesPlace: Bool = true
     ) throws(LoopError) -> ListeningSocket {
         guard address.path.utf8.count <= SocketAddress.longestPath else { throw .pathTooLong(address.path) }
         if address.isUnix, sharing == .anybody, UnixSocketFile.isListenedOn(address) {
-            return try take(over: address, backlog, mode)
+            let socket = try open(beside: address, backlog, mode)
+            if takesPlace { try socket.takePlaceOrClose() }
+            return socket
         }
+        let waits = !takesPlace && sharing == .anybody && !address.isUnix
         let descriptor = socket(
             address.systemFamily, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .system(call: "socket", errno: errno) }
@@ -85,9 +94,7 @@ public struct ListeningSocket: Sendable {
             if address.isUnix, let mode, unsafe chmod(address.path, mode_t(mode)) != 0 {
                 throw .system(call: "chmod \(address)", errno: errno)
             }
-            guard listen(descriptor, Int32(clamping: backlog)) == 0 else {
-                throw errno == EADDRINUSE ? .addressInUse(address) : .system(call: "listen \(address)", errno: errno)
-            }
+            if !waits { try listen(on: descriptor, Int32(clamping: backlog), address) }
         } catch {
             _ = Glibc.close(descriptor)
             throw error
@@ -95,25 +102,48 @@ public struct ListeningSocket: Sendable {
         return ListeningSocket(
             descriptor: descriptor, address: address.isUnix ? address : SocketAddress(boundBy: descriptor) ?? address,
             isShared: false, givesNoDelay: !address.isUnix,
-            file: address.isUnix ? UnixSocketFile(path: address.path) : nil)
+            file: address.isUnix ? UnixSocketFile(path: address.path) : nil,
+            backlog: waits ? Int32(clamping: backlog) : nil)
     }
 
-    /// Puts a new unix socket in the place of one that is listened on: clients that connect from then on come to us, who has
-    /// connected is still the other's.
-    private static func take(
-        over address: SocketAddress, _ backlog: Int, _ mode: UInt32?
-    ) throws(LoopError) -> ListeningSocket {
-        let beside = SocketAddress(unixPath: "\(address.path).\(getpid())")
-        let made = try open(beside, sharing: .none, backlog: backlog, mode: mode)
-        // SAFETY: both paths are end-marked and live during the call.
-        guard unsafe rename(beside.path, address.path) == 0 else {
-            let number = errno
-            made.close()
-            throw .system(call: "rename of a socket to \(address.path)", errno: number)
+    /// Lets clients come to a socket that was opened without taking its place, from here on: one of TCP listens beside the others, and
+    /// one of unix takes the place of another process', whose clients stay with it. Does nothing where that is so already.
+    public func takePlace() throws(LoopError) {
+        if let backlog { try Self.listen(on: descriptor, backlog, address) }
+        try file?.takePlace()
+    }
+
+    private func takePlaceOrClose() throws(LoopError) {
+        do throws(LoopError) {
+            try takePlace()
+        } catch {
+            close()
+            throw error
         }
+    }
+
+    private static func listen(
+        on descriptor: Int32, _ backlog: Int32, _ address: SocketAddress
+    ) throws(LoopError) {
+        guard Glibc.listen(descriptor, backlog) == 0 else {
+            throw errno == EADDRINUSE ? .addressInUse(address) : .system(call: "listen \(address)", errno: errno)
+        }
+    }
+
+    /// A unix socket that listens beside `address`, where another process does, and is to have its place.
+    private static func open(
+        beside address: SocketAddress, _ backlog: Int, _ mode: UInt32?
+    ) throws(LoopError) -> ListeningSocket {
+        var path = "\(address.path).\(getpid())"
+        // Where the name has no room for more, a short one in the same folder has.
+        if path.utf8.count > SocketAddress.longestPath, let slash = address.path.lastIndex(of: "/") {
+            path = "\(address.path[...slash]).\(getpid())"
+        }
+        let beside = SocketAddress(unixPath: path)
+        let made = try open(beside, sharing: .none, backlog: backlog, mode: mode)
         return ListeningSocket(
             descriptor: made.descriptor, address: address, isShared: false, givesNoDelay: false,
-            file: UnixSocketFile(path: address.path))
+            file: UnixSocketFile(path: address.path, made: path))
     }
 
     /// Whether clients of this socket may come to `other` as well: it is another name of the same, or bound to the same address.

@@ -94,6 +94,54 @@ import Testing
         #expect(unsafe access(address.path, F_OK) != 0)
     }
 
+    @Test func `a socket that takes no place yet takes no clients, and none when it is closed`() throws {
+        try withLoop { loop in
+            let first = try ListeningSocket.open(Self.loopback, sharing: .anybody, backlog: 128)
+            var count = 0
+            let old = Listener(loop: loop, socket: first) { descriptor, _ in
+                count += 1
+                close(descriptor)
+                if count % 40 == 0 { loop.stop() }
+            }
+            for isLeft in [true, false] {
+                let second = try ListeningSocket.open(
+                    first.address, sharing: .anybody, backlog: 128, takesPlace: false)
+                let clients = (0..<40).map { _ in connect(to: first.address) }
+                loop.run()
+                for client in clients { close(client) }
+                if isLeft { second.close() } else { try second.takePlace() }
+                guard !isLeft else { continue }
+                old.close()
+                let client = connect(to: first.address)
+                let (accepted, _) = SocketAddress.accept(from: second.descriptor)
+                #expect(accepted >= 0)
+                close(accepted)
+                close(client)
+                second.close()
+            }
+            #expect(count == 80)
+        }
+    }
+
+    @Test func `a unix socket keeps its place until the next one takes it`() throws {
+        try withLoop { loop in
+            let address = SocketAddress(unixPath: "/tmp/recast-\(UInt64.random(in: 0 ... .max)).sock")
+            let socket = try ListeningSocket.open(address, sharing: .none, backlog: 8)
+            let first = Listener(loop: loop, socket: socket) { descriptor, _ in close(descriptor) }
+            defer { first.close() }
+            let given = try ListeningSocket.open(address, sharing: .anybody, backlog: 8, takesPlace: false)
+            let beside = "\(address.path).\(getpid())"
+            #expect(unsafe access(beside, F_OK) == 0)
+            given.close()
+            #expect(unsafe access(beside, F_OK) != 0)
+            let second = try ListeningSocket.open(address, sharing: .anybody, backlog: 8, takesPlace: false)
+            try second.takePlace()
+            #expect(unsafe access(beside, F_OK) != 0)
+            second.close()
+            #expect(unsafe access(address.path, F_OK) != 0)
+        }
+    }
+
     @Test(
         arguments: [
             (0, 32), (99_999_999, 32), (100_000_000, 320), (159_999_999, 480), (160_000_000, 512), (5_000_000_000, 512),

@@ -14,6 +14,8 @@ final class AdminDoor {
     let surface: Surface
     /// Where it listens, or did, with the real port.
     let address: SocketAddress
+    private var bound: BoundListener
+    private let mode: SocketMode?
     private let loop: EventLoop
     private let handle: (AdminRequest, AdminDoor, @escaping (AdminResponse) -> Void) -> Void
     private var listener: Listener?
@@ -26,7 +28,7 @@ final class AdminDoor {
 
     private static let connectionLimit = 64
 
-    /// Listens on `address`, beside other processes where `lifecycle` lets them.
+    /// Listens on `address`, beside other processes where `lifecycle` lets them, from `takePlace` on.
     /// - Parameters:
     ///   - mode: who may connect to a unix socket; nil: the process' umask decides.
     ///   - handle: answers a request, at once or later.
@@ -34,12 +36,27 @@ final class AdminDoor {
         loop: EventLoop, address: ListenAddress, mode: SocketMode?, lifecycle: LifecycleSettings, surface: Surface,
         handle: @escaping (AdminRequest, AdminDoor, @escaping (AdminResponse) -> Void) -> Void
     ) throws(ServerError) {
-        let socket = try BoundListener.open(address, mode: mode, lifecycle: lifecycle).socket
-        self.address = socket.address
+        let bound = try BoundListener.open(address, mode: mode, lifecycle: lifecycle, takesPlace: false)
+        self.bound = bound
+        self.mode = mode
+        self.address = bound.socket.address
         self.loop = loop
         self.surface = surface
         self.handle = handle
-        listener = Listener(loop: loop, socket: socket) { [unowned self] descriptor, _ in accept(descriptor) }
+        listen()
+    }
+
+    private func listen() {
+        listener = Listener(loop: loop, socket: bound.socket) { [unowned self] descriptor, _ in accept(descriptor) }
+    }
+
+    /// Lets clients come, who were another process' where one shares the address. Before the loop runs.
+    func takePlace() throws(ServerError) {
+        do throws(LoopError) {
+            try bound.socket.takePlace()
+        } catch {
+            throw .listen(bound.name.description, reason: error.description)
+        }
     }
 
     /// Leaves the address to other processes that listen there. Who is connected gets one more answer, the last on its connection.

@@ -53,7 +53,7 @@ final class AdminServer {
     /// Readers of events at most: each costs a look at all workers, and a connection that others may need.
     static let feedLimit = 16
 
-    /// Listens on the addresses that `settings` name, beside other processes where `lifecycle` lets them.
+    /// Listens on the addresses that `settings` name, beside other processes where `lifecycle` lets them, from `takePlaces` on.
     init(
         loop: EventLoop, settings: AdminSettings, lifecycle: LifecycleSettings, services: AdminServices
     ) throws(ServerError) {
@@ -78,6 +78,11 @@ final class AdminServer {
             close()
             throw error
         }
+    }
+
+    /// Lets clients come to addresses that other processes share. Before the loop runs.
+    func takePlaces() throws(ServerError) {
+        for door in doors { try door.takePlace() }
     }
 
     /// Says where the console is, and by which token it is asked.

@@ -18,9 +18,11 @@ struct BoundListener: Sendable {
     ///     it.
     ///   - kept: addresses that are listened on already, and stay.
     ///   - inherited: sockets of the service manager, used where they fit.
+    ///   - takesPlaces: false leaves the clients of an address that another process shares to that, until `takePlaces`.
     static func open(
         _ names: [ListenAddress], modes: [ListenAddress: SocketMode], workers: Int, lifecycle: LifecycleSettings,
-        replaced: [ListenAddress] = [], kept: [ListenAddress] = [], inherited: InheritedSockets = InheritedSockets()
+        replaced: [ListenAddress] = [], kept: [ListenAddress] = [], inherited: InheritedSockets = InheritedSockets(),
+        takesPlaces: Bool = true
     ) throws(ServerError) -> [[BoundListener]] {
         try checkInherited(kept + names, inherited)
         var opened = [[BoundListener]](repeating: [], count: workers)
@@ -35,18 +37,33 @@ struct BoundListener: Sendable {
             for endpoint in opened.joined() { endpoint.socket.close() }
             throw error
         }
+        if takesPlaces { try takePlaces(opened) }
         return opened
     }
 
     /// Opens one socket on `name`, as above: that of a port which one thread serves.
     static func open(
-        _ name: ListenAddress, mode: SocketMode?, lifecycle: LifecycleSettings
+        _ name: ListenAddress, mode: SocketMode?, lifecycle: LifecycleSettings, takesPlace: Bool
     ) throws(ServerError) -> BoundListener {
         let modes = mode.map { [name: $0] } ?? [:]
-        guard let opened = try open([name], modes: modes, workers: 1, lifecycle: lifecycle)[0].first else {
-            preconditionFailure("an address was opened and has no socket")
+        let opened = try open([name], modes: modes, workers: 1, lifecycle: lifecycle, takesPlaces: takesPlace)
+        guard let socket = opened[0].first else { preconditionFailure("an address was opened and has no socket") }
+        return socket
+    }
+
+    /// Lets clients come to sockets that were opened without taking their places. Where that fails all are closed.
+    ///
+    /// It is done when all that can fail has been: a process that ends as it starts, or a reload that is refused, has taken no client and
+    /// no unix socket from the one that serves there.
+    static func takePlaces(_ opened: [[BoundListener]]) throws(ServerError) {
+        for endpoint in opened.joined() {
+            do throws(LoopError) {
+                try endpoint.socket.takePlace()
+            } catch {
+                for endpoint in opened.joined() { endpoint.socket.close() }
+                throw .listen(endpoint.name.description, reason: error.description)
+            }
         }
-        return opened
     }
 
     /// Throws where two of `names` are one socket of the service manager: each connection there would be served as either of them says, in
@@ -86,7 +103,8 @@ struct BoundListener: Sendable {
         _ address: SocketAddress, mode: SocketMode?, sharing: Sharing
     ) throws(LoopError) -> ListeningSocket {
         func open(_ sharing: ListeningSocket.Sharing) throws(LoopError) -> ListeningSocket {
-            try ListeningSocket.open(address, sharing: sharing, backlog: backlog, mode: mode?.bits)
+            try ListeningSocket.open(
+                address, sharing: sharing, backlog: backlog, mode: mode?.bits, takesPlace: false)
         }
         if case .always = sharing { return try open(.anybody) }
         do throws(LoopError) {
@@ -113,7 +131,8 @@ struct BoundListener: Sendable {
                 let socket =
                     address.isUnix
                     ? try first.duplicate()
-                    : try ListeningSocket.open(first.address, sharing: .anybody, backlog: backlog)
+                    : try ListeningSocket.open(
+                        first.address, sharing: .anybody, backlog: backlog, takesPlace: false)
                 opened[worker].append(BoundListener(name: name, socket: socket))
             }
         } catch {

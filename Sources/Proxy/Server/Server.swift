@@ -65,7 +65,10 @@ public enum Server {
         defer { admin?.close() }
         let endpoints = try BoundListener.open(
             settings.listen, modes: settings.socketModes, workers: settings.workers, lifecycle: settings.lifecycle,
-            inherited: inherited)
+            inherited: inherited, takesPlaces: false)
+        // What can fail has not: from here on clients of a process that shares the addresses come here.
+        try BoundListener.takePlaces(endpoints)
+        try admin?.takePlaces()
         for (name, socket) in inherited.sockets
         where !settings.listen.contains(.systemd(name: name))
             && !settings.listen.contains(where: { SocketAddress.parse($0.description) == socket.address })

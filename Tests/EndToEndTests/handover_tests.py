@@ -1,0 +1,138 @@
+"""Two processes with the same addresses, one of which goes wrong: what the other one serves stays its own."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from harness import DEADLINE, RECAST, Client, Recast, free_port
+from lifecycle_support import PLAIN, DrainTestCase, Load, reload, repeat_body, tell_apart
+
+
+def ask(place, path="/plain"):
+    with Client(place) as client:
+        client.request("GET", path)
+        return client.response().status
+
+
+def file_of(path):
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+class HandoverTestCase(DrainTestCase):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="recast-e2e-")
+        self.addCleanup(folder.cleanup)
+        self.admin = os.path.join(folder.name, "admin.sock")
+        self.sharing = f'reuse_port: true\nadmin: "unix:{self.admin}"\n'
+
+    def edit(self, recast, old, new):
+        """Other settings for the same process, or for another one."""
+        with open(recast.config) as file:
+            text = file.read()
+        self.assertIn(old, text)
+        with open(recast.config, "w") as file:
+            file.write(text.replace(old, new))
+
+    def assert_all_serve(self, recast):
+        self.assertEqual([ask(place) for place in (recast.port, recast.path)], [200, 200])
+        self.assertEqual(ask(self.admin, "/ready"), 200)
+
+
+class FailingProcessTests(HandoverTestCase):
+    def test_a_process_that_fails_to_start_takes_nothing(self):
+        """No connection comes to a listener that is closed without accepting, and the unix sockets are the first one's."""
+        recast = self.start(settings=self.sharing)
+        self.upstream.script = repeat_body
+        files = [file_of(path) for path in (recast.path, self.admin)]
+        # An address that is in use comes last.
+        self.edit(recast, "]\nworkers", f", 127.0.0.1:{self.upstream.port}]\nworkers")
+        with Load(recast.port, keeping=1, opening=4) as load:
+            for _ in range(5):
+                result = subprocess.run([RECAST, "serve", recast.config], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                        timeout=DEADLINE)
+                self.assertEqual(result.returncode, 69, result.stderr)
+                self.assertIn("already in use", result.stderr)
+        tell_apart(self, load, self.upstream)
+        self.assertEqual([file_of(path) for path in (recast.path, self.admin)], files)
+        self.assertEqual(sorted(os.listdir(os.path.dirname(self.admin))), ["admin.sock"])
+        self.assertEqual([name for name in os.listdir(recast.folder) if name.startswith("recast.sock.")], [])
+        self.assert_all_serve(recast)
+
+    def test_a_reload_that_is_refused_takes_nothing(self):
+        recast = self.start(settings=self.sharing)
+        other = Recast(PLAIN, {"app": f"127.0.0.1:{self.upstream.port}"}, settings="reuse_port: true\n")
+        self.addCleanup(other.remove)
+        self.addCleanup(self._end, other.process)
+        before = file_of(recast.path)
+        self.edit(other, "listen: [", f'listen: ["unix:{recast.path}", 127.0.0.1:{self.upstream.port}, ')
+        reload(other, "refused, the settings in effect stay")
+        self.assertEqual(file_of(recast.path), before)
+        self.assert_all_serve(recast)
+
+    def test_a_process_that_hangs_is_taken_over_from(self):
+        """Its backlog is full, so that nobody can knock."""
+        recast = self.start(settings=self.sharing)
+        recast.process.send_signal(signal.SIGSTOP)
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+                    waiting.setblocking(False)
+                    waiting.connect(recast.path)
+            self.start_another(recast)
+            self.assertEqual(ask(recast.path), 200)
+            recast.process.kill()
+
+
+class LongNameTests(DrainTestCase):
+    def test_a_socket_with_the_longest_name_is_taken_over(self):
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            path = os.path.join(folder, "s" * (107 - len(folder) - 1))
+            recast = Recast(PLAIN, {"app": f"127.0.0.1:{self.upstream.port}"}, settings="reuse_port: true\n", listeners=[f"unix:{path}"])
+            self.addCleanup(recast.remove)
+            self.addCleanup(self._end, recast.process)
+            before = file_of(path)
+            self.start_another(recast)
+            self.assertNotEqual(file_of(path), before)
+            self.assertEqual(recast.stop(), 0)
+            self.assertEqual(ask(path), 200)
+            self.assertEqual(os.listdir(folder), [os.path.basename(path)])
+
+
+class OtherUserTests(DrainTestCase):
+    def test_a_socket_of_another_user_is_not_called_in_use(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root makes files of other users")
+        recast = self.start()
+        recast.stop()
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            os.chmod(folder, 0o1777)  # others may write, and remove nothing of ours
+            os.chmod(recast.folder, 0o755)
+            path = os.path.join(folder, "left.sock")
+            with socket.socket(socket.AF_UNIX) as left:
+                left.bind(path)
+            program = os.path.join(folder, "recast")
+            with open(RECAST, "rb") as source, open(program, "wb") as copy:
+                os.sendfile(copy.fileno(), source.fileno(), 0, os.fstat(source.fileno()).st_size)
+            os.chmod(program, 0o755)
+            config = os.path.join(folder, "recast.yaml")
+            with open(config, "w") as file:
+                file.write(f"version: 1\nlisten: ['unix:{path}', 127.0.0.1:{free_port()}]\nupstreams: {{ app: 127.0.0.1:1 }}\n"
+                           f"routes:\n{PLAIN}")
+            os.chmod(config, 0o644)
+            for mode, reason in ((0o777, "unlink unix:.*, which nobody listens on: "), (0o700, "connect unix:.*, which another user has made: ")):
+                os.chmod(path, mode)
+                result = subprocess.run([program, "serve", config], stdin=subprocess.DEVNULL, capture_output=True, text=True, user=65534,
+                                        group=65534, extra_groups=[], timeout=DEADLINE)
+                self.assertEqual(result.returncode, 69, result.stderr)
+                self.assertRegex(result.stderr, reason)
+
+
+if __name__ == "__main__":
+    unittest.main()
