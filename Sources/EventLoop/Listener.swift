@@ -107,6 +107,9 @@ public final class Listener {
 
     public var isClosed: Bool { descriptor < 0 }
 
+    /// Whether it is a unix socket that no client finds any more, since its file is gone, or stands for a process that is.
+    public var isLost: Bool { file?.isLost == true }
+
     /// Closes the socket and removes the file of a unix socket, unless another process has put one of its own there.
     public func close() {
         guard !isClosed else { return }

@@ -37,6 +37,15 @@ struct UnixSocketFile: Sendable {
         }
     }
 
+    /// Whether no client finds the socket any more, and no other process serves them either: somebody has removed the file, or a process
+    /// that had its place has ended.
+    var isLost: Bool {
+        let address = SocketAddress(unixPath: path)
+        guard !isFile(at: path), !Self.isOther(address) else { return false }
+        guard let outcome = try? Self.knock(at: address) else { return true }
+        return outcome == ECONNREFUSED
+    }
+
     private func isFile(at place: String) -> Bool {
         guard let now = UnixSocketFile(path: place) else { return false }
         return now.device == device && now.inode == inode

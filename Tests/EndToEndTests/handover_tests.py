@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from harness import DEADLINE, RECAST, Client, Recast, free_port
-from lifecycle_support import PLAIN, DrainTestCase, Load, reload, repeat_body, tell_apart
+from lifecycle_support import PLAIN, DrainTestCase, Load, reload, repeat_body, tell_apart, wait_until
 
 
 def ask(place, path="/plain"):
@@ -103,6 +103,66 @@ class LongNameTests(DrainTestCase):
             self.assertEqual(recast.stop(), 0)
             self.assertEqual(ask(path), 200)
             self.assertEqual(os.listdir(folder), [os.path.basename(path)])
+
+
+class LostSocketTests(HandoverTestCase):
+    def test_a_reload_listens_anew_where_the_file_was_removed(self):
+        recast = self.start(settings=f'admin: "unix:{self.admin}"\n')
+        self.upstream.script = repeat_body
+        with Client(recast.path) as kept:
+            kept.request("GET", "/plain")
+            self.assertEqual(kept.response().status, 200)
+            for path in (recast.path, self.admin):
+                os.unlink(path)
+            reload(recast)
+            for path in (recast.path, self.admin):
+                recast.says(f"the file of unix:{path} was gone: it is listened on anew")
+            with Load(recast.path, keeping=4, opening=4) as load:
+                reload(recast)  # finds all as it should be
+            kept.request("GET", "/plain")
+            self.assertEqual(kept.response().status, 200)
+        self.assertEqual((load.failures, load.refused), ([], 0))
+        self.assert_all_serve(recast)
+        self.assertEqual(recast.error_text().count("listened on anew"), 2)
+        self.assertEqual(recast.stop(), 0)
+        self.assertEqual([os.path.exists(path) for path in (recast.path, self.admin)], [False, False])
+
+    def test_what_another_process_has_left_is_taken_back(self):
+        """One was started to take over, and was ended again. While it lives, its place is its own."""
+        for ending in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(ending):
+                recast = self.start(settings=self.sharing)
+                other = self.start_another(recast)
+                taken = file_of(recast.path)
+                reload(recast)
+                self.assertEqual(file_of(recast.path), taken)
+                other.send_signal(ending)
+                other.wait(DEADLINE)
+                if ending == signal.SIGKILL:  # the file is there, and nothing tells that nobody listens
+                    reload(recast)
+                for path in (recast.path, self.admin):
+                    recast.says(f"the file of unix:{path} was gone")
+                self.assert_all_serve(recast)
+                self.assertEqual(recast.stop(), 0)
+
+    def test_where_it_cannot_be_done_the_rest_of_the_reload_is(self):
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as parent:
+            folder = os.path.join(parent, "run")
+            os.mkdir(folder)
+            path = os.path.join(folder, "http.sock")
+            recast = Recast(PLAIN, {"app": f"127.0.0.1:{self.upstream.port}"}, listeners=[f"unix:{path}"])
+            self.addCleanup(recast.remove)
+            self.addCleanup(self._end, recast.process)
+            os.unlink(path)
+            os.rmdir(folder)
+            self.edit(recast, "/plain*", "/new*")
+            reload(recast)
+            recast.says(f"the file of unix:{path} is gone, so that no client finds it")
+            self.assertEqual(ask(recast.port, "/new"), 200)
+            os.mkdir(folder)
+            reload(recast)
+            wait_until("it is there", lambda: os.path.exists(path))
+            self.assertEqual(ask(path, "/new"), 200)
 
 
 class OtherUserTests(DrainTestCase):

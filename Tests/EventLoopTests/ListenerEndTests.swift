@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `a unix socket keeps its place until the next one takes it`() throws {
+    @Test func `a unix socket keeps its place until the next one takes it, and is lost where that one leaves`() throws {
         try withLoop { loop in
             let address = SocketAddress(unixPath: "/tmp/recast-\(UInt64.random(in: 0 ... .max)).sock")
             let socket = try ListeningSocket.open(address, sharing: .none, backlog: 8)
@@ -134,11 +134,20 @@ import Testing
             #expect(unsafe access(beside, F_OK) == 0)
             given.close()
             #expect(unsafe access(beside, F_OK) != 0)
+            #expect(!first.isLost)
             let second = try ListeningSocket.open(address, sharing: .anybody, backlog: 8, takesPlace: false)
             try second.takePlace()
             #expect(unsafe access(beside, F_OK) != 0)
-            second.close()
-            #expect(unsafe access(address.path, F_OK) != 0)
+            #expect(!first.isLost)
+            // As of a process that was killed.
+            close(second.descriptor)
+            #expect(first.isLost)
+            #expect(unsafe unlink(address.path) == 0)
+            #expect(first.isLost)
+            // Nothing can be listened on in the place of what is no socket.
+            #expect(unsafe mkdir(address.path, 0o700) == 0)
+            #expect(!first.isLost)
+            #expect(unsafe rmdir(address.path) == 0)
         }
     }
 

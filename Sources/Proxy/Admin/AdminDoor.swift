@@ -59,6 +59,20 @@ final class AdminDoor {
         }
     }
 
+    /// Listens once more where it is a unix socket whose file somebody has removed.
+    func reopenIfLost(_ lifecycle: LifecycleSettings) {
+        guard !isLeaving, let old = listener, old.isLost else { return }
+        do throws(ServerError) {
+            bound = try BoundListener.open(bound.name, mode: mode, lifecycle: lifecycle, takesPlace: true)
+            old.finish(after: 0) {}
+            listen()
+            OperationalLog.logger.warning("the file of \(address) was gone: it is listened on anew")
+        } catch {
+            OperationalLog.logger.error(
+                "the file of \(address) is gone, so that nobody finds the \(surface.rawValue) port: \(error)")
+        }
+    }
+
     /// Leaves the address to other processes that listen there. Who is connected gets one more answer, the last on its connection.
     /// - Parameter handshake: nanoseconds for handshakes that have begun.
     func leave(after handshake: UInt64) {

@@ -85,6 +85,11 @@ final class AdminServer {
         for door in doors { try door.takePlace() }
     }
 
+    /// Listens once more on unix sockets whose files somebody has removed.
+    func reopenLost(_ lifecycle: LifecycleSettings) {
+        for door in doors { door.reopenIfLost(lifecycle) }
+    }
+
     /// Says where the console is, and by which token it is asked.
     func tellConsole() {
         guard let address = address(of: .commands) else { return }

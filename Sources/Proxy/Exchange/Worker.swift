@@ -188,6 +188,9 @@ public final class Worker {
         }
     }
 
+    /// The addresses of unix sockets whose files are gone, so that no client finds them.
+    var lostSockets: [ListenAddress] { gate.lost }
+
     /// Ends accepting where `isLeft` says so. What waits there is accepted first; `done` is called when the last of these sockets is
     /// closed.
     private func leave(_ isLeft: (ListenAddress) -> Bool, _ done: (@Sendable () -> Void)? = nil) {
@@ -361,8 +364,8 @@ public final class Worker {
         if gate.reasons.contains(.connections) { resumeIfRoom() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
         gate.secure(settings)
+        leave({ !settings.listen.contains($0) || change.renewed.contains($0) }, change.onLeft)
         listen(on: change.opened)
-        leave({ !settings.listen.contains($0) }, change.onLeft)
     }
 
     private func moveLog(to sink: LogSink?, _ settings: ProxySettings) {
@@ -474,10 +477,12 @@ public final class Worker {
 /// What a worker needs to go over to new settings.
 struct SettingsChange: Sendable {
     let settings: ProxySettings
-    /// Its sockets for addresses that the old settings don't have.
+    /// Its sockets for addresses that the old settings don't have, and for those in `renewed`.
     let opened: [BoundListener]
+    /// Addresses that stay and have other sockets from here on.
+    var renewed: [ListenAddress] = []
     /// Where the access log goes from here on; nil: nowhere.
     let logSink: LogSink?
-    /// Called on the worker's thread when it has closed its sockets for addresses that the new settings don't have.
+    /// Called on the worker's thread when it has closed its sockets for addresses that the new settings don't have, or have others for.
     var onLeft: (@Sendable () -> Void)?
 }

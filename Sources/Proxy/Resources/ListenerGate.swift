@@ -19,6 +19,9 @@ struct ListenerGate {
         if !reasons.isEmpty { listener.pause() }
     }
 
+    /// The addresses of unix sockets that no client finds any more.
+    var lost: [ListenAddress] { listeners.filter(\.listener.isLost).map(\.name) }
+
     /// Gives listeners what new settings say of their addresses. One whose address isn't among them keeps what it had: who waits
     /// there is served as the address was, never in plain text where TLS was asked for.
     func secure(_ settings: ProxySettings) {

@@ -14,6 +14,8 @@ final class ServerControl {
     var reloader: Reloader?
     /// The watch over the settings' files, where it is wanted.
     var fileWatch: FileWatch?
+    /// The watch over the files of unix sockets, where another process may take their places.
+    var socketWatch: FileWatch?
     /// What is read by new settings only when all workers run.
     var isReloadWaiting = false
     /// Addresses that a reload has taken away, each time with the number of workers that haven't closed their sockets for them yet.
@@ -229,6 +231,7 @@ final class ServerControl {
         guard !isStopping else { return }
         isStopping = true
         fileWatch = nil
+        socketWatch = nil
         notifier?.stopping(
             status: "draining", within: settings.lifecycle.drainDelay.nanoseconds + longestEnd + Self.endTime)
         worker.logger.info("draining: at most \(settings.grace) for what is in flight")
@@ -372,6 +375,7 @@ final class ServerControl {
 extension ServerControl {
     /// Lets SIGHUP, and a change of the files where `watch` says so, read the settings again by `load`.
     func prepareReloads(_ load: SettingsReload?) {
+        watchSockets()
         guard let load else { return }
         reloader = Reloader(loop: worker.loop, load: load) { [unowned self] result in reloaded(result) }
         watch(settings.lifecycle.files)
@@ -418,7 +422,7 @@ extension ServerControl {
         let workers = old.workers
         let added = settings.listen.filter { !old.listen.contains($0) }
         let removed = old.listen.filter { !settings.listen.contains($0) }
-        let opened: [[BoundListener]]
+        var opened: [[BoundListener]]
         let logSink: LogSink?
         do throws(ServerError) {
             logSink =
@@ -442,13 +446,18 @@ extension ServerControl {
         }
         let settings = Self.keepingWhatRuns(of: old, in: settings)
         self.settings = settings
-        let onLeft = beginLeaving(removed)
+        let renewed = reopenLost(into: &opened)
+        let onLeft = beginLeaving(removed + renewed)
         distribute(
-            opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink, onLeft: onLeft) }
+            opened.map {
+                SettingsChange(settings: settings, opened: $0, renewed: renewed, logSink: logSink, onLeft: onLeft)
+            }
         ) { $0.adopt($1) }
         certificates.follow(settings)
         worker.shared.replays.keep(Set(settings.routes.filter { $0.verification?.replay != nil }.map(\.name)))
         worker.shared.rates.keep(Set(settings.routes.filter(\.limitsRate).map(\.name)))
+        admin?.reopenLost(settings.lifecycle)
+        watchSockets()
         admin?.services.adopted()
         admin?.hosts = settings.admin.hosts
         admin?.console = settings.admin.console
@@ -458,6 +467,60 @@ extension ServerControl {
         worker.logger.info("reload: serving \(counted(settings.routes.count, "route"))")
         tellReloaded()
         watch(settings.lifecycle.files)
+    }
+
+    /// Opens unix sockets that stay once more where somebody has removed their files, and returns their addresses. Where that can't be done
+    /// things are as they were, so that it is told, and no reason to refuse the settings.
+    private func reopenLost(into opened: inout [[BoundListener]]) -> [ListenAddress] {
+        var renewed: [ListenAddress] = []
+        for name in worker.lostSockets where settings.listen.contains(name) {
+            do throws(ServerError) {
+                let sockets = try BoundListener.open(
+                    [name], modes: settings.socketModes, workers: settings.workers, lifecycle: settings.lifecycle)
+                for (index, sockets) in sockets.enumerated() { opened[index] += sockets }
+                renewed.append(name)
+                worker.logger.warning("the file of \(name) was gone: it is listened on anew")
+            } catch {
+                worker.logger.error("the file of \(name) is gone, so that no client finds it: \(error)")
+            }
+        }
+        return renewed
+    }
+
+    /// As above, between two reloads.
+    private func reopenLost() {
+        guard isReady else { return }
+        var opened = [[BoundListener]](repeating: [], count: settings.workers)
+        let renewed = reopenLost(into: &opened)
+        admin?.reopenLost(settings.lifecycle)
+        guard !renewed.isEmpty else { return }
+        let (settings, logSink, onLeft) = (settings, worker.log.sink, beginLeaving(renewed))
+        distribute(
+            opened.map {
+                SettingsChange(settings: settings, opened: $0, renewed: renewed, logSink: logSink, onLeft: onLeft)
+            }
+        ) { $0.adopt($1) }
+    }
+
+    /// Sees where a process that had taken over a unix socket has ended, as one that was started and found wanting: with its file, no
+    /// client finds this process any more. Only where places are shared, since descriptors to watch by are few (inotify(7)).
+    private func watchSockets() {
+        let paths = (settings.listen + [settings.admin.address, settings.admin.status].compactMap(\.self)).compactMap {
+            if case .unix(let path) = $0 { path } else { nil }
+        }
+        guard settings.lifecycle.reusePort, !paths.isEmpty else {
+            socketWatch = nil
+            return
+        }
+        do throws(LoopError) {
+            if let socketWatch {
+                try socketWatch.watch(paths.map { ReadFile($0) })
+            } else {
+                socketWatch = try FileWatch(loop: worker.loop, files: paths) { [unowned self] in reopenLost() }
+            }
+        } catch {
+            worker.logger.warning("the files of unix sockets can't be watched: \(error)")
+        }
     }
 
     /// Remembers that `addresses` are being closed, and returns what each worker calls when it has done so. Until then they may be put
