@@ -644,6 +644,20 @@ class LifeTests(HTTP2ServerTestCase):
         self.assertEqual([status for status, _ in answers], [200] * 200)
         self.assertEqual(server.connection_count, 1)
 
+    def test_who_may_have_no_connection_to_the_next_address_takes_a_stream_of_another(self):
+        servers = [self.server() for _ in range(3)]
+        go_on = [server.hold(self) for server in servers]
+        self.proxy(*servers, upstream="max_connections: 1, queue: { timeout: 1m }")
+        held = [self.begin()]
+        wait_until("a request has come", lambda: any(server.requests for server in servers))
+        [server] = [server for server in servers if server.requests]
+        held += [self.begin() for _ in range(7)]
+        server.wait_for(8)
+        self.assertEqual(self.metric("recast_upstream_queue_length"), 0)
+        for event in go_on:
+            event.set()
+        self.assertEqual([client.response().status for client in held], [200] * 8)
+
     def test_requests_beyond_the_only_connection_s_streams_wait_in_the_queue(self):
         server = self.server(settings=[(MAX_CONCURRENT_STREAMS, 2)])
         self.proxy(server, upstream="max_connections: 1, queue: { size: 4, timeout: 10s }")

@@ -251,6 +251,30 @@ class AddressTests(RecastTestCase):
                     response = client.response()
                     self.assertEqual((response.status, response.body), (200, b"again"), kind)
 
+    def test_each_address_has_its_turn_where_requests_wait_for_a_connection(self):
+        servers = [LoopbackServer("127.0.0.1") for _ in range(3)]
+        for server in servers:
+            self.addCleanup(server.end)
+        addresses = ", ".join(f"127.0.0.1:{server.port}" for server in servers)
+        for most in range(1, 6):
+            with self.subTest(most):
+                for server in servers:
+                    server.seen.clear()
+                proxy = self.recast(f"{{ address: [{addresses}], max_connections: {most}, queue: {{ timeout: 1m }} }}")
+
+                def run(proxy=proxy):
+                    with Client(proxy.port) as client:
+                        for _ in range(10):
+                            client.request("GET", "/")
+                            client.response()
+
+                threads = [threading.Thread(target=run) for _ in range(9)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                self.assertEqual([server.seen["127.0.0.1"] for server in servers], [30, 30, 30])
+
     def test_the_log_says_which_address_gets_requests_all_the_same(self):
         for ports, outcome in ((1, "requests try it all the same"), (2, "it gets no requests for a while")):
             addresses = ", ".join(f"127.0.0.1:{self.dead_port()}" for _ in range(ports))

@@ -18,6 +18,7 @@ extension UpstreamPool {
         let endpoints = endpoints
         let count = endpoints.count
         if count == 1, tried.isEmpty, endpoints[0].isHealthy { return endpoints[0] }
+        foundEndpoint = nextEndpoint
         let leastLoaded = takesLeastLoaded
         var best: Endpoint?
         var bestAt = 0
@@ -29,7 +30,7 @@ extension UpstreamPool {
             if !tried.isEmpty, tried.contains(where: { $0 === endpoint }) { continue }
             if !endpoint.isHealthy {
                 guard endpoint.mayProbe(loop.now) else { continue }
-                nextEndpoint = at
+                foundEndpoint = at
                 return endpoint
             }
             if speaksHTTP2, endpoint.takesNoStreams {
@@ -37,7 +38,7 @@ extension UpstreamPool {
                 continue
             }
             if !leastLoaded {
-                nextEndpoint = at
+                foundEndpoint = at
                 return endpoint
             }
             if let current = best, current.inFlight <= endpoint.inFlight { continue }
@@ -45,7 +46,7 @@ extension UpstreamPool {
             bestAt = at
         }
         if let best {
-            nextEndpoint = bestAt
+            foundEndpoint = bestAt
             return best
         }
         return full ?? (fitOnly ? nil : leastUnfit(excluding: tried))
@@ -58,8 +59,10 @@ extension UpstreamPool {
         return isTooMany ? maxRequests : min(maxRequests, most)
     }
 
-    /// A request goes to `endpoint` now. One that isn't fit is tried by it: only what is sent can show how it is.
+    /// A request goes to `endpoint` now, which the last search has found. One that isn't fit is tried by it: only what is sent can show
+    /// how it is.
     func noteSending(to endpoint: Endpoint) {
+        nextEndpoint = foundEndpoint
         guard !endpoint.isHealthy else { return }
         endpoint.noteProbe(loop.now, endpoint.mayProbe(loop.now) ? probeTime : 0)
     }

@@ -40,8 +40,11 @@ final class UpstreamPool {
     private var inherited: [EndpointName: KnownHealth] = [:]
     /// The addresses as they are now.
     var endpoints: [Endpoint] = []
-    /// Where the search for the next address begins.
+    /// Where the search for the next address begins: behind the one that the last request was sent to.
     var nextEndpoint = 0
+    /// Where it begins once a request is sent to the address that the last search found. A search behind which nothing is sent, as there
+    /// is no room, takes nobody's turn.
+    var foundEndpoint = 0
     /// The address that the last search found, for the connection that has to be made because none was idle.
     var choice: Endpoint?
 

@@ -65,6 +65,7 @@ final class UpstreamWait: TickTask {
         if pool.queue.isEmpty, pool.inFlight < pool.maxRequests {
             guard let endpoint = pool.choose(for: self) else { return fail(.unavailable) }
             if pool.mayConnect(to: endpoint) { return connect(to: endpoint) }
+            if let other = pool.endpointWithRoom(excluding: tried) { return connect(to: other) }
         }
         guard pool.enqueue(self) else { return fail(.overloaded) }
         state = .queued
