@@ -270,13 +270,14 @@ public class HTTP2Session {
         _ = unsafe recast_http2_terminate(session, code.rawValue)
     }
 
-    /// Tells every stream that it is over, since its connection is.
+    /// Tells every stream that it is over, since its connection is. A client's whose request hasn't begun to go out ends as one that the
+    /// server has refused.
     public final func closeStreams() {
         last = nil
         let open = streams.all
         streams = StreamTable()
         drained = []
-        for stream in open { stream.close(.cancel) }
+        for stream in open { stream.close(stream.isUnsent ? .refusedStream : .cancel) }
     }
 
     /// Calls `body` with the handler of each open stream.

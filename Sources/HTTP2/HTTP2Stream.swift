@@ -295,6 +295,8 @@ public final class HTTP2Stream {
     internal var hasResponse: Bool { state.hasResponse }
     /// Whether the request's head has been written.
     internal var isRequestSent: Bool { state.isRequestSent }
+    /// Whether nobody can have seen anything of it: a client's, whose request's head hasn't been written.
+    internal var isUnsent: Bool { state.isClient && !state.isRequestSent }
     /// Whether the stream was reset since the peer broke a rule in it.
     public var isMalformed: Bool { state.isMalformed }
 

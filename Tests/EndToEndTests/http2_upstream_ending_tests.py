@@ -3,6 +3,7 @@
 import collections
 import os
 import signal
+import socket
 import threading
 
 from harness import DEADLINE, FORM, Client
@@ -298,6 +299,50 @@ class IdleTests(HTTP2ServerTestCase):
         self.assert_problem(self.send(target="/slow"), 504, "upstream_timeout")
         self.assertEqual(self.send("POST", "/", b"x").status, 200)
         self.assertEqual([received.connection_number for received in server.requests], [2])
+
+
+class UnsentTests(HTTP2ServerTestCase):
+    """What ends a connection with requests on their way when another one begins there, of which nothing has gone out yet."""
+
+    def ended_behind(self, what, method, body, held):
+        """A request, and what `what` does with the server's connection behind it, on which `held` others are: both are there when Recast
+        looks. Returns the method and the connection of all that came to the server behind those."""
+        server = self.server()
+
+        def script(exchange):
+            exchange.read_body()
+            if exchange.received.target == "/held":
+                exchange.stream.wait_for_cut(DEADLINE * 2)
+            else:
+                exchange.answer()
+
+        server.script = script
+        self.proxy(server, upstream="idle: 1h")
+        with Client(self.recast.port) as client:
+            client.request("GET", "/")
+            self.assertEqual(client.response().status, 200)
+            for _ in range(held):
+                self.begin("POST", "/held", b"x")
+            server.wait_for(1 + held)
+            self.recast.process.send_signal(signal.SIGSTOP)
+            try:
+                os.waitpid(self.recast.process.pid, os.WUNTRACED)
+                client.request(method, "/", body)
+                what(server.connections[0])
+            finally:
+                self.recast.process.send_signal(signal.SIGCONT)
+            self.assertEqual(client.response().status, 200)
+        return [(received.method, received.connection_number) for received in server.requests[1 + held:]]
+
+    def test_it_goes_to_another_connection_whatever_its_method_is(self):
+        ends = {"the end": lambda connection: connection.close(),
+                "one side's end, behind which the server reads on": lambda connection: connection.connection.shutdown(socket.SHUT_WR),
+                "GOAWAY": lambda connection: (connection.send_goaway(connection.last), connection.close()),
+                "a bad frame": lambda connection: connection.send(frame(DATA, 0, 0, b"x"))}
+        for what, end in ends.items():
+            for method, body, held in (("POST", bytes(30_000), 2), ("POST", None, 1), ("GET", None, 2), ("POST", b"x", 0)):
+                with self.subTest(what, method=method, size=body and len(body), held=held):
+                    self.assertEqual(self.ended_behind(end, method, body, held), [(method, 2)])
 
 
 class CheckTests(HTTP2ServerTestCase):

@@ -409,3 +409,19 @@ class HostileTests(HTTP2ServerTestCase):
         with self.assertRaises(Closed):
             begun.reader.exactly(10)
         self.assertEqual(waiting.response().status, 502)
+
+    def test_it_is_one_failure_of_the_address_however_many_end_by_it(self):
+        def script(exchange):
+            exchange.read_body()
+            if exchange.received.target == "/bad":
+                exchange.frames(frame(DATA, 0, 0, b"x"))
+            exchange.stream.wait_for_cut()
+
+        self.source.script = script
+        waiting = [self.begin("POST", "/waiting", b"x") for _ in range(6)]
+        self.source.wait_for(6)
+        self.assertEqual(self.send("GET", "/bad").status, 502)
+        self.assertEqual([client.response().status for client in waiting], [502] * 6)
+        state = self.admin.json("/upstreams")["upstreams"][0]["addresses"][0]
+        self.assertEqual((state["failures"], state["ejections"]), (1, 0))
+        self.assertEqual(self.metric("recast_upstream_requests_total", result="bad_response"), 7)

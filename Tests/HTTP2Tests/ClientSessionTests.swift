@@ -506,6 +506,24 @@ struct ClientSessionTests {
         #expect(caller.session.openStreams == 0)
     }
 
+    @Test("A request whose head isn't out yet when its connection ends is refused, and its head stays here")
+    func endBeforeSending() {
+        for isTerminated in [false, true] {
+            let caller = Caller()
+            _ = caller.request()
+            _ = caller.bytes()
+            _ = caller.request(hasContent: true)
+            _ = caller.request()
+            if isTerminated {
+                caller.session.terminate(.noError)
+                #expect(caller.sent().map(\.type) == [7])
+            }
+            caller.session.closeStreams()
+            #expect(Set(caller.events) == ["1 closed 8", "3 closed 7", "5 closed 7"], "\(isTerminated)")
+            #expect(caller.events.count == 3)
+        }
+    }
+
     @Test(
         "Streams end as the server says",
         arguments: [(UInt32(7), "closed 7"), (8, "closed 8"), (2, "closed 2"), (0, "closed 8")])

@@ -62,6 +62,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     private var takenBefore: UInt64 = 0
     /// Whether any request has had content.
     private var hasSentContent = false
+    /// Whether what the server did to the connection has been held against its address.
+    private var isFaultNoted = false
     /// What the server said first, where that is no HTTP/2.
     private var speaksHTTP1 = false
 
@@ -349,6 +351,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         }
         if let fault { pool.tellFault(of: endpoint, fault) }
         if let alert { pool.noteAlert(alert, of: endpoint, isFirst: !session.isAnswered) }
+        // Of requests whose head waits nothing goes out any more: a server that has ended its own side alone might take them, and they
+        // are sent again.
+        if session.openStreams > 0 { session.terminate(.noError) }
         letGo()
     }
 
@@ -377,6 +382,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         if phase == .open { pool.remove(self) }
         phase = .closed
         timer.cancel()
+        // Who sends a request again may need its room.
+        pool.closed(endpoint)
         write()
         session.closeStreams()
         settleTouched()
@@ -389,7 +396,14 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         } else {
             stream.close()
         }
-        pool.closed(endpoint)
+    }
+
+    /// A request has failed for what the server did to the connection. That counts against its address once, however many requests fail
+    /// for it: one bad frame is one failure.
+    func noteFault() {
+        guard !isFaultNoted else { return }
+        isFaultNoted = true
+        pool.noteFailure(of: endpoint, .malformed)
     }
 
     func ended(_ stream: Stream) { fail() }

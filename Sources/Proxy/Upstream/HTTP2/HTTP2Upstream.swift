@@ -281,6 +281,8 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             self.stream = nil
             return exchange.upstreamDrained()
         }
+        // What ends the connection is no fault of an answer to a request of which the server has seen nothing, or which it left out.
+        guard code != .refusedStream else { return fail(code, of: stream, nil) }
         fail(code, of: stream, stream.isMalformed ? .malformed : connection.fault.map { .connection($0) })
     }
 
@@ -302,7 +304,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         letGo()
         if phase == .head {
             pool.tally.malformed &+= 1
-            pool.noteFailure(of: endpoint, .malformed)
+            if case .connection = fault { connection.noteFault() } else { pool.noteFailure(of: endpoint, .malformed) }
         } else if phase == .body {
             pool.tally.count(cut: .malformed)
         }
