@@ -150,6 +150,27 @@ import Testing
         #expect(!off.isEnabled)
     }
 
+    @Test("a route takes back what \"defaults\" say of when a request is sent again, and keeps the rest")
+    func retryTakenBack() throws {
+        for word in ["off", "false", "\"off\""] {
+            let file = try SettingsTestFile.parse(
+                """
+                version: 1
+                listen: "127.0.0.1:8080"
+                upstreams: { app: "127.0.0.1:3000" }
+                defaults: { retry: { on: [503, reset, timeout], attempts: 2, buffer: 1KiB } }
+                routes:
+                  - { name: a, upstream: app, match: /a, retry: { on: \(word) } }
+                  - { name: b, upstream: app, match: /b }
+                """)
+            let (own, other) = (file.settings.routes[0].options.retry, file.settings.routes[1].options.retry)
+            #expect(own.isEnabled && !own.hasConditions && own.attempts == 2 && own.buffer == 1024, "\(word)")
+            #expect(other.hasConditions)
+            #expect(file.effectiveOfRoutes[0].contains { $0.key == "retry.on" && $0.value == "off" })
+            #expect(file.notes.allSatisfy { $0.code != "retry_method" })
+        }
+    }
+
     @Test(
         "what can't be used is reported",
         arguments: [

@@ -41,6 +41,8 @@ struct RetryReader {
         options.statuses = []
         options.onReset = false
         options.onTimeout = false
+        // What the defaults ask for is taken back.
+        if context.saysOff(node, "\"on\"") { return section.record("on", "off", .line(node.position.line)) }
         for element in context.elements(node, "\"on\"") ?? [] {
             guard let text = context.text(element, "\"on\"") else { continue }
             if let status = Int(text), String(status) == text {
