@@ -12,13 +12,18 @@ public final class Resolution {
     private var resolver: Resolver?
 
     // c-ares tells the addresses of both families together, when both are there or one is given up, and that takes it longer than there
-    // is time. So each is asked for by itself where both are not there soon; of all names at once for which the search domains make one of
-    // several, since c-ares would go on to the next domain where a name has no address of one family, and what that has may be anybody's.
+    // is time. So each is asked for by itself where both are not there soon, or where one may hide what the other says; of all names at
+    // once for which the search domains make one of several, since c-ares would go on to the next domain where a name has no address of
+    // one family, and what that has may be anybody's.
     private var name = ""
     private var deadline: UInt64 = 0
     private var apart: [Apart] = []
     /// Whether the timer gives the rest of what was asked for so a little time.
     private var isResting = false
+    /// What c-ares says of both families together, where one by itself may say more: that decides then.
+    private var verdict: ResolveError?
+    /// Why one of the questions for one family failed.
+    private var fault: ResolveError?
 
     /// What is known of one of the names, of each family by itself.
     private struct Apart {
@@ -81,9 +86,16 @@ public final class Resolution {
 
     private func timerFired() {
         let now = loop.now
-        guard now < deadline, chosen == nil else { return finish(foundOr(.timedOut), ttl: foundTTL) }
+        guard now < deadline, chosen == nil else {
+            return finish(foundOr(fault ?? verdict ?? .timedOut), ttl: foundTTL)
+        }
         isResting = false
         timer?.set(after: deadline - now)
+        askApart()
+    }
+
+    /// Asks for each family by itself, unless that is under way.
+    private func askApart() {
         guard apart.isEmpty, let resolver else { return }
         let names = resolver.names(of: name)
         apart = Array(repeating: Apart(), count: names.count)
@@ -103,7 +115,14 @@ public final class Resolution {
     internal func answered(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
         guard isUnderWay else { return }
         guard status == ARES_SUCCESS else {
-            return finishLater(foundOr(ResolveError(status: status)), ttl: foundTTL)
+            let error = ResolveError(status: status)
+            guard Self.mayHide.contains(status) else { return finishLater(foundOr(error), ttl: foundTTL) }
+            verdict = error
+            return loop.later { [self] in
+                guard isUnderWay else { return }
+                askApart()
+                conclude()
+            }
         }
         // SAFETY: c-ares keeps the list valid during this call.
         let (addresses, ttl) = unsafe addresses(of: result)
@@ -114,13 +133,27 @@ public final class Resolution {
         }
     }
 
-    /// The same for one family alone of the name with that index. What it says of failures the question for both will say, too.
+    /// What c-ares says of both families where one of them has an answer that can't be read, as one that counts more records than it has:
+    /// that the other has no address, or that none can be read though the other has some.
+    private static let mayHide = [ARES_ENODATA, ARES_EBADRESP]
+
+    /// Ends with what each family has said by itself, where all have and none of it is an address.
+    private func conclude() {
+        guard let verdict, chosen == nil, apart.allSatisfy({ $0.over == 2 }) else { return }
+        finishLater(.failure(fault ?? verdict), ttl: 0)
+    }
+
+    /// The same for one family alone of the name with that index. What it says of failures the question for both will say, too, or has.
     internal func answeredApart(_ index: Int, _ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
         guard isUnderWay else { return }
         var one = apart[index]
         one.over += 1
         one.isAbsent = one.isAbsent || [ARES_ENOTFOUND, ARES_EBADNAME].contains(status)
-        if [ARES_SUCCESS, ARES_ENODATA, ARES_ENOTFOUND, ARES_EBADNAME].contains(status) { one.answered += 1 }
+        if [ARES_SUCCESS, ARES_ENODATA, ARES_ENOTFOUND, ARES_EBADNAME].contains(status) {
+            one.answered += 1
+        } else {
+            fault = ResolveError(status: status)
+        }
         if status == ARES_SUCCESS {
             // SAFETY: as above.
             let (addresses, ttl) = unsafe addresses(of: result)
@@ -128,7 +161,7 @@ public final class Resolution {
             one.ttl = min(one.ttl, ttl)
         }
         apart[index] = one
-        guard let chosen else { return }
+        guard let chosen else { return conclude() }
         if chosen.isSure { return finishLater(foundOr(.notFound), ttl: foundTTL) }
         guard !isResting else { return }
         isResting = true
@@ -136,7 +169,8 @@ public final class Resolution {
         timer?.set(after: deadline > now ? min(Self.rest, deadline - now) : 1)
     }
 
-    /// The addresses of a list, which is read and not kept, each once, and the shortest of their lives.
+    /// The addresses of a list, which is read and not kept, each once, and the shortest of their lives and of those of the aliases by which
+    /// they were found: that is how the addresses of a name are moved that stands for another one.
     private func addresses(of result: UnsafeMutablePointer<ares_addrinfo>?) -> (addresses: [SocketAddress], ttl: Int32)
     {
         var addresses: [SocketAddress] = []
@@ -149,6 +183,12 @@ public final class Resolution {
             ttl = unsafe min(ttl, node.pointee.ai_ttl)
             let made = address.withPort(port)
             if !addresses.contains(made) { addresses.append(made) }
+        }
+        var alias = unsafe result?.pointee.cnames
+        while let one = unsafe alias {
+            // SAFETY: as above.
+            ttl = unsafe min(ttl, one.pointee.ttl)
+            unsafe alias = one.pointee.next
         }
         return (addresses, ttl)
     }

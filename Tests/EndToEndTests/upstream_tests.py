@@ -575,6 +575,30 @@ class NameTests(RecastTestCase):
             release.set()
             self.assertEqual(client.response().status, 200)
 
+    def test_an_answer_that_cannot_be_read_is_told_as_that(self):
+        names = NameServer(["127.0.0.2"])
+        names.short.add(1)
+        proxy = self.named(names)
+        response = self.get(proxy)
+        self.assertEqual((response.status, response.json["code"]), (503, "upstream_unresolved"))
+        self.assertIn("Misformatted DNS reply", response.json["detail"])
+        proxy.says("can't be resolved (the name servers failed: Misformatted DNS reply): it has no address")
+        names.short.clear()
+        self.wait_for("an answer", lambda: self.get(proxy).status == 200)
+
+    def test_an_answer_of_one_family_that_cannot_be_read_leaves_the_other(self):
+        names = NameServer(["127.0.0.2"])
+        names.short.add(28)
+        self.assertEqual(self.body(self.named(names)), "127.0.0.2")
+
+    def test_a_name_behind_another_is_looked_up_again_when_the_first_one_s_time_is_over(self):
+        names = NameServer(["127.0.0.2"], ttl=1000)
+        names.alias_ttl = 1
+        proxy = self.named(names)
+        self.assertEqual(self.body(proxy), "127.0.0.2")
+        names.addresses = ["127.0.0.3"]
+        self.wait_for("the new address", lambda: self.body(proxy) == "127.0.0.3")
+
     def test_row_60_200_addresses_come_over_tcp_and_32_are_used(self):
         names = NameServer([f"127.0.1.{index}" for index in range(1, 201)])
         proxy = self.named(names)

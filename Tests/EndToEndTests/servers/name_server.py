@@ -11,6 +11,8 @@ class NameServer:
     def __init__(self, addresses=(), manner="answers", ttl=1):
         self.addresses, self.manner, self.ttl = list(addresses), manner, ttl
         self.named = {}
+        self.alias_ttl = None  # of a CNAME that every name has, to one whose addresses live for `ttl`
+        self.short = set()  # kinds whose answers count more records than they have, as 28 for AAAA
         self.ignored = set()  # questions that are never answered: kinds, as 28 for AAAA, or (name, kind)
         self.asked = set()
         self.questions = 0
@@ -56,8 +58,12 @@ class NameServer:
         code = {"nxdomain": 3, "servfail": 2}.get(self.manner, 3 if named is None else 0)
         flags = 0x8180 | code
         packed = [socket.inet_pton(families[kind], address) for address in addresses]
-        records = b"".join(b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, self.ttl, len(one)) + one for one in packed)
-        count = len(addresses)
+        owner, records, count = b"\xc0\x0c", b"", len(addresses)
+        if self.alias_ttl is not None and addresses:
+            owner = b"\x05alias\x04test\x00"
+            records, count = b"\xc0\x0c" + struct.pack("!HHIH", 5, 1, self.alias_ttl, len(owner)) + owner, count + 1
+        records += b"".join(owner + struct.pack("!HHIH", kind, 1, self.ttl, len(one)) + one for one in packed)
+        count += 2 if kind in self.short else 0
         if limit and len(records) > limit:
             flags, records, count = flags | 0x0200, b"", 0
         return question[:2] + struct.pack("!HHHHH", flags, 1, count, 0, 0) + question[12:end] + records
