@@ -14,6 +14,9 @@ public struct FileStamp: Hashable, Sendable {
     /// Whether it has several names (link(2)).
     let isLinked: Bool
 
+    /// Bytes of the file; 0 of what is none.
+    internal var byteCount: Int { Int(size) }
+
     /// The stamp of the file at `path`, behind symbolic links; nil where there is none.
     public init?(_ path: String) {
         var status = stat()

@@ -4,7 +4,7 @@ internal import CCares
 /// search domains, over UDP and, where an answer is cut, over TCP. Nothing is cached: answers come with their TTL. A server that is
 /// silent about one family (old ones, and firewalls, let questions for AAAA go unanswered) doesn't take the other's addresses away.
 ///
-/// The files are read when the resolver is made (`/etc/hosts` at each look-up).
+/// The files are read when the resolver is made (`/etc/hosts` at each look-up; a long one when it has changed, see `HostsFile`).
 @safe
 public final class Resolver {
     /// Milliseconds until a server is asked again, doubled with each round.
@@ -22,12 +22,30 @@ public final class Resolver {
     public typealias Completion = (Result<[SocketAddress], ResolveError>, _ ttl: Int) -> Void
 
     public let loop: EventLoop
+    private let servers: [SocketAddress]
     private let sockets: ResolverSockets
+    /// Those over which c-ares asks without a look at `/etc/hosts`; made where that is long.
+    private var socketsBesideFile: ResolverSockets?
+    private var hosts: HostsFile
 
     /// - Parameter servers: name servers to ask instead of those of the system; port 0 means 53.
-    public init(loop: EventLoop, servers: [SocketAddress] = []) throws(LoopError) {
+    public convenience init(loop: EventLoop, servers: [SocketAddress] = []) throws(LoopError) {
+        try self.init(loop: loop, servers: servers, hosts: HostsFile.system)
+    }
+
+    /// - Parameter path: the file in the place of `/etc/hosts`, where it is long.
+    package init(loop: EventLoop, servers: [SocketAddress], hosts path: String) throws(LoopError) {
         self.loop = loop
-        self.sockets = ResolverSockets(loop: loop)
+        self.servers = servers
+        hosts = HostsFile(path)
+        sockets = ResolverSockets(loop: loop)
+        try Self.open(sockets, servers: servers, order: "fb")
+    }
+
+    /// Sets c-ares up; `order`: where it looks, in the file (`f`) and at name servers (`b`).
+    private static func open(
+        _ sockets: ResolverSockets, servers: [SocketAddress], order: String
+    ) throws(LoopError) {
         try Self.check(Self.libraryStatus)
         var options = unsafe ares_options()
         unsafe options.timeout = Self.tryTimeout
@@ -41,7 +59,7 @@ public final class Resolver {
         let mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_LOOKUPS
         var channel: ares_channel?
         // SAFETY: c-ares copies the options, the text of the look-up order included.
-        let status = unsafe "fb".withCString { order in
+        let status = unsafe order.withCString { order in
             unsafe options.lookups = UnsafeMutablePointer(mutating: order)
             return unsafe ares_init_options(&channel, &options, Int32(mask))
         }
@@ -55,6 +73,21 @@ public final class Resolver {
 
     deinit {
         sockets.destroy()
+        socketsBesideFile?.destroy()
+    }
+
+    /// Those over which a name that the file doesn't have is asked for. Where they can't be made the file is read once more.
+    private func besideFile() -> ResolverSockets {
+        if let made = socketsBesideFile { return made }
+        let made = ResolverSockets(loop: loop)
+        do throws(LoopError) {
+            try Self.open(made, servers: servers, order: "b")
+        } catch {
+            made.destroy()
+            return sockets
+        }
+        socketsBesideFile = made
+        return made
     }
 
     private static func check(_ status: Int32) throws(LoopError) {
@@ -81,8 +114,15 @@ public final class Resolver {
             resolution.finishLater(.failure(.badName), ttl: 0)
         } else {
             let name = Self.withoutDotOfLocal(host)
-            resolution.begin(name, within: nanoseconds)
-            sockets.ask(name, for: resolution)
+            let known = hosts.addresses(of: name)
+            if let known, !known.isEmpty {
+                resolution.finishLater(.success(known.map { $0.withPort(port) }), ttl: Self.fileTTL)
+            } else {
+                resolution.begin(name, within: nanoseconds)
+                // What names this machine c-ares knows without a name server, by the side of its file alone.
+                let asksFile = known == nil || Self.isLocal(name)
+                (asksFile ? sockets : besideFile()).ask(name, for: resolution)
+            }
         }
         return resolution
     }
@@ -92,13 +132,18 @@ public final class Resolver {
 
     /// Asks for the addresses of each family by itself, of the absolute name with that index, beside the question for both.
     internal func askApart(_ name: String, _ index: Int, for resolution: Resolution) {
-        sockets.askApart(name, index, for: resolution)
+        (socketsBesideFile ?? sockets).askApart(name, index, for: resolution)
     }
 
     /// The names of this machine are absolute with and without a dot at their end (RFC 6761 §6.3), and in `/etc/hosts` they have none.
     private static func withoutDotOfLocal(_ host: String) -> String {
         guard host.utf8.last == UInt8(ascii: ".") else { return host }
+        let name = String(host.dropLast())
+        return isLocal(name) ? name : host
+    }
+
+    private static func isLocal(_ host: String) -> Bool {
         let name = host.lowercased()
-        return name == "localhost." || name.hasSuffix(".localhost.") ? String(host.dropLast()) : host
+        return name == "localhost" || name.hasSuffix(".localhost")
     }
 }
