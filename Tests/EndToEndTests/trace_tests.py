@@ -133,6 +133,14 @@ class SpanTests(TracedTestCase):
         self.assertEqual(received.all("tracestate"), ["a=b", "c=d"])
         self.assertEqual(self.recast.log_entry(response.fields.get("x-request-id"))["trace_id"], TRACE)
 
+    def test_a_state_that_no_span_can_have_spoils_no_batch(self):
+        """protobuf's texts are UTF-8: with one that isn't, a collector can read none of the spans that come with it."""
+        for state in ("a=\xff\xfe", "a=\xc3\xa4", "a=" + "b" * 511):
+            self.upstream.reset()
+            _, spans = self.traced("GET", "/plain/a", fields=[f"traceparent: {SAMPLED}", f"tracestate: {state}"])
+            self.assertEqual([span.trace_state for kind in (SERVER, CLIENT) for span in spans[kind]], ["", ""], state)
+            self.assertEqual(self.upstream.one().fields.all("tracestate"), [state])
+
     def test_an_unsampled_parent_is_passed_on(self):
         self.send("GET", "/plain/a", fields=[f"traceparent: {UNSAMPLED}", "tracestate: a=b"])
         received = self.upstream.one().fields

@@ -5,7 +5,7 @@ internal import Octets
 /// encloses spans in a request.
 ///
 /// A span has at most `largestSpan` bytes: its texts are cut to `textLimit`, a state that is longer than W3C Trace Context lets one
-/// be (§3.3.1.5) is left out, and its attributes are those of Tracer.swift.
+/// be (§3.3.1.5), or that holds more than ASCII (§3.3.1.3.2), is left out, and its attributes are those of Tracer.swift.
 struct SpanWriter {
     /// The values of `Span.SpanKind` that we write.
     enum Kind: Int {
@@ -46,7 +46,10 @@ struct SpanWriter {
         append(low)
         FieldWriter.head(2, 8, to: &output)
         append(span)
-        if !state.isEmpty, state.count <= Self.stateLimit { FieldWriter.bytes(3, state, to: &output) }
+        // Bytes that are no UTF-8 would make the whole request of many spans one that no collector can read.
+        if !state.isEmpty, state.count <= Self.stateLimit, SpanText.isPlain(state) {
+            FieldWriter.bytes(3, state, to: &output)
+        }
         if parent != 0 {
             FieldWriter.head(4, 8, to: &output)
             append(parent)
