@@ -68,6 +68,7 @@ class ConsoleMaskTests(ConsoleTestCase):
           token: { from: base64, name: upload, filename: x.bin }
           "list.password[*]": { from: base64, name: "pic{index}", filename: y.bin }
   - { name: path, match: "/path/{token}/{id}", upstream: app, rewrite: { path: "/to/${path.id}/${path.token}" } }
+  - { name: posted, match: { method: POST, path: "/posted/{token}" }, upstream: app }
   - { name: text, match: /text, upstream: app, request: "json -> text(field: password)" }
   - { name: whole, match: /whole, upstream: app, request: "text(field: password) -> json" }
   - { name: answer, match: /answer, upstream: app, response: "json -> text(field: password)" }
@@ -171,6 +172,8 @@ class ConsoleMaskTests(ConsoleTestCase):
         shown = self.hidden("s3cr3t-value", "/path/s3cr3t-value/id-77", None, None, "GET")
         self.assertIn("***", json.dumps(shown["client"]["request"]))
         self.assertIn("id-77", json.dumps(shown["client"]["request"]))
+        # Nor where the route takes other methods.
+        self.assertEqual(self.hidden("s3cr3t-value", "/posted/s3cr3t-value", None, None, "GET")["status"], 405)
 
     def test_what_the_access_log_redacts_is_not_shown(self):
         secret = "qw3rt"

@@ -165,6 +165,9 @@ class LogFieldTests(ProxyTestCase):
         # The client here writes ISO 8859-1.
         self.assertEqual(line["user_agent"], "probe/1 (\ufffd)")
         self.assertEqual(line["referer"], "http://*@r.example/p;s=*?q=*#*")
+        for referer, shown in (("http:/u:SECRET@h/p", "http:*@h/p"), ("http:\\\\u:SECRET@h", "http:*@h"), ("u:SECRET@h/p?q=SECRET", "u:*@h/p?q=*"),
+                               ("//u:SECRET@h/", "//*@h/"), ("/p/a:b@c", "/p/a:b@c"), ("about:blank", "about:blank")):
+            self.assertEqual(self.line("GET", "/who", fields=[f"Referer: {referer}"])["referer"], shown)
         self.assertNotIn("SECRET", json.dumps(line))
         with open(self.recast.output, "rb") as file:
             for text in file:
@@ -256,6 +259,7 @@ class CombinedLineTests(ProxyTestCase):
   - { name: some, match: /some, upstream: app }
   - { name: posts, match: { path: /posts, method: POST }, upstream: app }
   - { name: hooks, match: "/hooks/{id}/{hook_token}/*", upstream: app }
+  - { name: posted, match: { method: POST, path: "/posted/{token}" }, upstream: app }
   - { name: users, match: /users, upstream: app, authorize: [{ basic: { ada: pw, 'b"b x': pw } }, { bearer: token }] }
 """
     access_log = "{ to: stdout, format: combined }"
@@ -275,6 +279,17 @@ class CombinedLineTests(ProxyTestCase):
         self.send("GET", "/hooks/7/s3cr3t-value/a;b=1?c=2")
         self.assertIn('"GET /hooks/7/*/a;b=*?c=* HTTP/1.1"', self.lines(1, "/hooks")[0])
         self.assertEqual(self.upstream.one().target, "/hooks/7/s3cr3t-value/a;b=1?c=2")
+
+    def test_such_a_variable_is_not_shown_where_the_route_does_not_take_the_request(self):
+        for method, target, field, status in (
+            ("GET", "/posted/s3cr3t-value", "X-A: b", 405), ("POST", "/p%6fsted/s3cr3t-value?a=1", "X A: b", 400),
+            ("GET", "/hooks/9/s3cr3t-value/a", "Expect: x", 417),
+        ):
+            self.assertEqual(self.send(method, target, fields=(field,)).status, status, target)
+        for word, text in (("GET /posted", '"GET /posted/* HTTP/1.1" 405 '), ("p%6fsted", '"POST /p%6fsted/*?a=* HTTP/1.1" 400 '),
+                           ("/hooks/9", '"GET /hooks/9/*/a HTTP/1.1" 417 ')):
+            self.assertIn(text, self.lines(1, word)[0])
+        self.assert_untouched()
 
     def test_the_user_is_who_was_let_in(self):
         def basic(text):

@@ -27,6 +27,7 @@ ROUTES = """
     response: { decode: { as: json }, encode: { as: form } }
   - { name: gone, match: /gone, upstream: gone }
   - { name: again, match: /again, upstream: app, retry: { on: [503] } }
+  - { name: posted, match: { method: POST, path: "/posted/{token}" }, upstream: app }
   - { name: plain, match: "/plain/*", upstream: app }
 """
 
@@ -209,6 +210,11 @@ class SpanTests(TracedTestCase):
             (server,) = self.spans(response)[SERVER]
             self.assertGreater(len(response.body), 0)
             self.assertEqual(attributes(server)["http.response.body.size"], len(response.body))
+
+    def test_a_variable_that_gives_access_is_not_shown_where_no_route_takes_the_request(self):
+        response, spans = self.traced("GET", "/posted/s3cr3t-value")
+        (server,) = spans[SERVER]
+        self.assertEqual((response.status, attributes(server)["url.path"]), (405, "/posted/*"))
 
     def test_a_body_that_can_not_be_converted(self):
         response, spans = self.traced("POST", "/convert/7", "a=%FFsecret", FORM)

@@ -113,6 +113,29 @@ import Testing
         #expect(Self.describe(table.find(request), request) == expected)
     }
 
+    @Test(
+        "variables that give access by their names are known whatever else the routes of their paths ask for",
+        arguments: [
+            ("GET", "/hooks/abc", ["abc"]), ("POST", "/hooks/abc", ["abc"]), ("GET", "/h%6Foks/abc", ["abc"]),
+            ("GET", "/hooks/abc/", ["abc"]), ("GET", "/hooks/", []), ("GET", "/hooks/abc/def", ["abc", "def"]),
+            ("GET", "/of/abc/x", ["abc"]), ("GET", "/of/abc/y", []), ("GET", "/ids/abc", []), ("OPTIONS", "*", []),
+        ])
+    func secrets(method: String, target: String, expected: [String]) throws {
+        // More of one path than are compared one by one.
+        let many = try (5..<15).map { index in
+            try Self.route(index, "/of/{secret}/x", headers: [HeaderCondition(name: "x-a", values: ["\(index)"])])
+        }
+        let table = RouteTable(
+            [
+                try Self.route(0, "/hooks/{token}", methods: ["POST"], hosts: ["other.example"]),
+                try Self.route(1, "/hooks/{access_token}/*"), try Self.route(2, "/hooks/{id}/{Password}"),
+                try Self.route(3, "/ids/{id}"), try Self.route(4, "/*"),
+            ] + many)
+        let request = try requestHead(method, target)
+        #expect(table.secretVariables(of: request).map { text(of: $0, in: request) } == expected)
+        #expect(try Self.table(["/ids/{id}"]).secretVariables(of: request) == [])
+    }
+
     @Test("a target that is no path has no route")
     func asterisk() throws {
         let request = try requestHead("OPTIONS", "*")

@@ -196,6 +196,8 @@ public final class RouteTable: Sendable {
     /// Whether a route that takes requests whose answers are cached asks for a field of theirs.
     private let choosesByFields: Bool
     private let paths: PathRules
+    /// Whether any route has a variable that gives access by its name (`Route.secretVariables`).
+    package let hidesVariables: Bool
 
     public init(_ routes: [Route], checksEscapes: Bool = true, paths: PathRules = PathRules()) {
         self.routes = routes
@@ -207,6 +209,7 @@ public final class RouteTable: Sendable {
         normalizes = paths.dotSegments == .normalize || paths.emptySegments == .merge
         keepsTargets = normalizes && routes.contains { $0.verification != nil }
         choosesByFields = routes.contains { $0.match.choosesByFields }
+        hidesVariables = routes.contains { !$0.secretVariables.isEmpty }
         var tree = RouteTree()
         var groups: [[Int]] = []
         for (index, route) in routes.enumerated() {
@@ -285,6 +288,24 @@ public final class RouteTable: Sendable {
         return found(routes[index], &search, in: path)
     }
 
+    /// Where variables that give access by their names stand in a request's path by the paths of any routes, whatever else those ask for:
+    /// one that comes with a wrong method, or with a fault in its head, gives the same access. In ascending order, none within another.
+    package func secretVariables(of head: borrowing MessageHead) -> [Range<Int>] {
+        guard hidesVariables else { return [] }
+        var search = Search(best: routes.count, only: Search.hidden)
+        let path = head.path
+        if path.count > 0, path[0] == UInt8(ascii: "/") { visit(0, path, from: 1, head, &search) }
+        var secrets: [Range<Int>] = []
+        for range in search.secrets.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = secrets.last, range.lowerBound < last.upperBound {
+                secrets[secrets.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound)
+            } else {
+                secrets.append(range)
+            }
+        }
+        return secrets
+    }
+
     /// The request's fields by which `route` was found for it, and not another one: with others, the answer could be another route's. In
     /// lower case, each once; none where the answer is none that caches keep (RFC 9110 §9.2.3).
     package func fieldsThatChoose(_ route: Route, for head: borrowing MessageHead) -> [String] {
@@ -337,7 +358,11 @@ public final class RouteTable: Sendable {
         /// Whether this is the second run, which gathers the routes that refused the request.
         var collects = false
         var refused: [Int] = []
+        /// Where variables stand that aren't shown.
+        var secrets: [Range<Int>] = []
 
+        /// What `only` is where no route is asked for: `secrets` gathers what the routes on the way hide.
+        static let hidden = Int.max - 1
         /// What `only` is where no route is asked for: `refused` gathers those that don't take the request for one of its fields, and, as
         /// -1, -2 and so on, the places among `fields` of those that may have been passed over by their hashes.
         static let noted = Int.max
@@ -482,6 +507,9 @@ public final class RouteTable: Sendable {
             if search.only >= 0 {
                 guard index == search.only else {
                     if search.only == Search.noted { search.refused.append(index) }
+                    if search.only == Search.hidden {
+                        for variable in route.secretVariables { search.secrets.append(search.way[variable]) }
+                    }
                     continue
                 }
             } else if route.hasConditions {

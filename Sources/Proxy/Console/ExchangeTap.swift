@@ -178,7 +178,7 @@ final class ExchangeTap {
         facts.convertsResponse = false
         facts.version = exchange.request.version
         facts.realClient = exchange.trustsPeer ? exchange.realClient?.plain : nil
-        if exchange.route?.secretVariables.isEmpty == false { pathSecrets = exchange.secretValuesOfPath }
+        if exchange.mayHidePath { pathSecrets = exchange.secretValuesOfPath }
         if let transcoder = exchange.responseTranscoder, transcoder.isActive {
             facts.convertsResponse = true
             facts.responseInput = transcoder.conversion?.inputEncoding

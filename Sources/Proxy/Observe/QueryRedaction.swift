@@ -65,6 +65,10 @@ extension OutputBuffer {
             if at > authority.lowerBound { append("*@") }
             append(reference.extracting(at..<authority.upperBound))
             path = authority.upperBound
+        } else if let user = PathParameters.userinfo(of: reference.extracting(0..<query)) {
+            append(reference.extracting(0..<user.lowerBound))
+            append("*")
+            path = user.upperBound
         }
         append(path: reference.extracting(path..<query), rule)
         if query < fragment, rule == .redact {
@@ -83,9 +87,16 @@ extension OutputBuffer {
 }
 
 extension Exchange {
-    /// Where values stand in the request's path that logs don't show: those of variables that give access by their names.
+    /// Whether values may stand in the request's path that logs don't show: those of variables that give access by their names, of its
+    /// own route or of one that doesn't take it.
+    var mayHidePath: Bool { (snapshot ?? worker.current).routes.hidesVariables }
+
+    /// Where they stand.
     func secretsOfPath(_ rule: LoggedQuery) -> [Range<Int>] {
-        guard let route, !route.secretVariables.isEmpty, rule != .keep else { return [] }
+        guard rule != .keep, mayHidePath else { return [] }
+        guard let route, !route.secretVariables.isEmpty else {
+            return (snapshot ?? worker.current).routes.secretVariables(of: request)
+        }
         let captures = self.captures
         return route.secretVariables.filter { $0 < captures.count }.map { captures[$0] }
     }
@@ -143,5 +154,16 @@ enum PathParameters {
         else { return nil }
         let end = Scan.firstIndex(of: UInt8(ascii: "/"), in: reference, from: slash + 2) ?? reference.count
         return slash + 2..<end
+    }
+
+    /// Where what may be a user with a password stands in what has a scheme or a user and no authority, as `http:/user:word@host/` and
+    /// `user:word@host`: up to the last `@`. Nil where there is none.
+    fileprivate static func userinfo(of reference: Span<UInt8>) -> Range<Int>? {
+        guard let colon = Scan.firstIndex(of: UInt8(ascii: ":"), in: reference, from: 0),
+            Scan.firstIndex(of: UInt8(ascii: "/"), in: reference.extracting(0..<colon), from: 0) == nil
+        else { return nil }
+        var end = reference.count
+        while end > colon + 1, reference[end - 1] != UInt8(ascii: "@") { end -= 1 }
+        return end > colon + 1 ? colon + 1..<end - 1 : nil
     }
 }
