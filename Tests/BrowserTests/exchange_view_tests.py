@@ -239,6 +239,23 @@ class ListTests(ConsoleTestCase):
         page.until("document.querySelectorAll('.list tbody tr').length === 50")
 
 
+class ManyTests(ConsoleTestCase):
+    console = "{ entries: 2100, body: 0B, mask: off }"
+
+    def test_of_many_the_newest_are_drawn_and_a_filter_brings_the_others_up(self):
+        client = self.client()
+        for first in range(0, 2050, 50):
+            client.send("".join(f"GET /many/{number} HTTP/1.1\r\nHost: a\r\n\r\n" for number in range(first, first + 50)))
+            for _ in range(50):
+                client.response()
+        page = self.tab()
+        page.until_text("2,000 of 2,050 shown, a filter brings the others up")
+        self.assertEqual(page.run("return document.querySelectorAll('.list tbody tr').length"), 2000)
+        page.fill("[data-filter=text]", "/many/49")
+        page.until_text("11 of 2,050 shown, filtered")
+        page.until("[...document.querySelectorAll('.list tbody a')].at(-1).innerText === '/many/49'")
+
+
 class EmptyTests(ConsoleTestCase):
     def test_an_empty_list_has_a_command_that_works(self):
         page = self.tab()
@@ -260,6 +277,10 @@ class EmptyTests(ConsoleTestCase):
         page.until_text("Live")
         first.stop()
         page.until_text("Reconnecting")
+        # A pause doesn't say that there are events, nor does its end.
+        for button in ("Pause", "Go on"):
+            page.click("button", button)
+            self.assertRegex(page.run("return document.getElementById('link').innerText"), "^(Reconnecting|Connecting)")
         second = Recast(self.routes, {"app": f"127.0.0.1:{self.upstream.port}"}, settings=settings)
         self.addCleanup(second.remove)
         self.addCleanup(second.stop)
@@ -515,6 +536,20 @@ class ReloadTests(ConsoleTestCase):
         self.assertEqual(len(self.upstream.requests), count)
         self.open_first(page, "/orders/31")
         page.until("document.querySelector('#exchange-title').innerText.includes('/orders/31')")
+
+    def test_a_console_that_is_off_for_a_while_is_asked_again(self):
+        page = self.tab()
+        page.until_text("Live")
+        page.expected = ["404"]
+        with open(self.recast.config, encoding="utf-8") as file:
+            text = file.read()
+        for console, seen in (("off", "the console is off"), (self.console, "Live")):
+            with open(self.recast.config, "w", encoding="utf-8") as file:
+                file.write(text.replace(f"console: {self.console}", f"console: {console}"))
+            reload(self.recast)
+            if seen == "Live":
+                page.click("button", "Try again")
+            page.until_text(seen)
 
     def test_the_page_says_whose_request_it_means(self):
         self.send("POST", "/orders/32", "a=1", FORM)

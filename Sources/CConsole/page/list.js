@@ -14,6 +14,9 @@ const filters = ['route', 'status', 'code', 'method', 'text'];
 // A status, or a class of them.
 const isStatus = (text) => /^([1-9]xx|\d{1,3})$/i.test(text);
 
+// Rows at most: each one more takes time whenever anything is laid out.
+const mostRows = 2000;
+
 // A list that was told to pause, while another view is shown: it stands still until it is told to go on.
 let standing = null;
 
@@ -34,6 +37,7 @@ export function showExchanges(main, query, setLink) {
   let opened = null; // The id of the exchange that is shown.
   let loading = null;
   let isPressed = false;
+  let linked = null; // How the events stand, for the head of the page.
   const rows = new Map();
   const routes = new Set();
 
@@ -77,6 +81,10 @@ export function showExchanges(main, query, setLink) {
       set(Object.fromEntries(filters.map((name) => [name, null])));
     } }, 'Clear the filter');
 
+  const drawLink = () => {
+    const [state, ...more] = linked ?? ['connecting'];
+    setLink(state === 'live' && paused ? 'paused' : state, ...more);
+  };
   const drawPause = () => {
     pause.setAttribute('aria-pressed', String(paused));
     pause.textContent = paused ? 'Go on' : 'Pause';
@@ -84,7 +92,7 @@ export function showExchanges(main, query, setLink) {
   const pause = h('button', { type: 'button', class: 'small', onclick: () => {
     paused = !paused;
     drawPause();
-    setLink(paused ? 'paused' : 'live');
+    drawLink();
     if (!paused) release();
     else render();
   } });
@@ -161,7 +169,8 @@ export function showExchanges(main, query, setLink) {
     const begin = performance.now();
     // Behind the frame, of which layout and painting are a part.
     setTimeout(() => { rested = 2 * performance.now() - begin; });
-    const shown = shownItems();
+    const found = shownItems();
+    const shown = found.slice(0, mostRows);
     // After a restart Recast counts from the first id again: a row of the same id is another exchange's then.
     const ids = new Map(shown.map((item) => [item.id, item.request_id]));
     for (const [id, row] of rows) {
@@ -190,7 +199,8 @@ export function showExchanges(main, query, setLink) {
     if (known === null) return;
     note.textContent = [
       shown.length === items.length ? `${count(items.length)} shown` : `${count(shown.length)} of ${count(items.length)} shown`,
-      filtered && 'filtered', truncated && 'older ones are kept, too: a filter brings them here',
+      filtered && 'filtered', shown.length < found.length && 'a filter brings the others up',
+      truncated && 'older ones are kept, too: a filter brings them here',
       missed > 0 && `${count(missed)} went by too fast to show`,
     ].filter(Boolean).join(', ');
     nothing.hidden = shown.length > 0;
@@ -303,14 +313,22 @@ export function showExchanges(main, query, setLink) {
     following?.end();
     const mine = following = follow(path, (...values) => mine === following && events(...values), (state, value, fault) => {
       if (following !== null && mine !== following) return;
-      setLink(state === 'live' && paused ? 'paused' : state, fault?.message, () => mine.again());
+      linked = [state, fault?.message, () => mine.again()];
+      drawLink();
       if (state === 'stopped' && value.status !== 401) {
         note.textContent = '';
         known = null;
         items = [];
         draw();
         nothing.hidden = false;
-        nothing.replaceChildren(empty('Recast refused this', h('p', { role: 'alert' }, value.message)));
+        // What it refuses now, as a console that is off, it may take later.
+        const again = () => {
+          followed = null;
+          nothing.replaceChildren();
+          listen();
+        };
+        nothing.replaceChildren(empty('Recast refused this', h('p', { role: 'alert' }, value.message),
+          h('button', { type: 'button', class: 'small', onclick: again }, 'Try again')));
       }
     });
   }

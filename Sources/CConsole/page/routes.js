@@ -72,10 +72,11 @@ export function showRoutes(main) {
       one.seen = seen;
       one.requests.textContent = count(route.requests ?? 0);
       const answers = Object.entries(route.by_status ?? {}).filter(([, number]) => number > 0);
-      one.answers.replaceChildren(...answers.map(([status, number]) => h('a', {
+      // What is of no class can't be filtered by one.
+      one.answers.replaceChildren(...answers.map(([status, number]) => (status === 'other' ? h('span', {}, `other ${count(number)}`) : h('a', {
         class: statusClass(parseInt(status, 10) * (/x/.test(status) ? 100 : 1)),
         href: `#/exchanges?${new URLSearchParams({ route: route.name, status })}`,
-      }, `${status} ${count(number)}`)));
+      }, `${status} ${count(number)}`))));
     }
   }
 
