@@ -214,6 +214,16 @@ public final class Stream {
         return count < 0 && errno == EAGAIN
     }
 
+    /// Whether the peer has sent its end, with nothing in front of it, and nobody was told of that yet. One system call.
+    public var isAtEnd: Bool {
+        guard state.isDisjoint(with: [.closed, .ended, .sealed]), brokenBy == 0, pending.isEmpty, tls == nil else {
+            return false
+        }
+        var byte: UInt8 = 0
+        // SAFETY: one byte is written during the call.
+        return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0
+    }
+
     /// Stops handing over bytes. At most what fits the system's receive buffer still comes in; then the peer has to wait.
     public func pauseReading() {
         state.remove(.reading)

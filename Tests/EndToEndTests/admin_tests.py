@@ -271,6 +271,40 @@ class AdminTests(ProxyTestCase):
             headers = {"Accept": "text/event-stream", "Sec-Fetch-Site": site}
             self.assertEqual(self.admin.ask("GET", "/transfers", headers=headers)[0], 403)
 
+    def test_accept_is_read_as_http_has_it(self):
+        for accepts, is_wanted in (
+            ("Text/Event-Stream", True), ("text/html, text/event-stream; q=0.1", True), ("text/event-stream;q=0", False),
+            ("text/event-stream-x", False), ("x/y; a=\"text/event-stream\"", False), ("text/*, */*", False),
+        ):
+            _, fields, _ = self.admin.ask("HEAD", "/transfers", headers={"Accept": accepts})
+            self.assertEqual(fields["Content-Type"], "text/event-stream" if is_wanted else JSON, accepts)
+        for accepts, is_wanted in (("APPLICATION/JSON", True), ("application/json;q=0", False), ("*/*", False)):
+            _, fields, _ = self.admin.ask("POST", "/explain?route=orders", '{"a": 1}', {"Accept": accepts, "Content-Type": JSON})
+            self.assertEqual(fields["Content-Type"].split(";")[0], JSON if is_wanted else "text/plain", accepts)
+        with Client(self.admin.port) as client:  # several lines are one list
+            client.send("HEAD /transfers HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nAccept: text/event-stream\r\n\r\n")
+            self.assertEqual(client.response("HEAD").fields.get("content-type"), "text/event-stream")
+
+    def test_parameters_that_say_nothing_are_mistakes(self):
+        for method, target, error in (
+            ("GET", "/transfers?rute=orders", 'there is no parameter "rute" here'), ("GET", "/transfers?id=a&id=b", '"id" may come once'),
+            ("PUT", "/log-level?level=info&level=debug", '"level" may come once'), ("POST", "/explain?route=orders&typ=a/b", '"typ"'),
+            ("GET", "/config?route=orders", "there are none"), ("POST", "/drain?now", "there are none"),
+        ):
+            status, _, body = self.admin.ask(method, target, "{}" if method == "POST" else None)
+            self.assertEqual(status, 400, target)
+            self.assertIn(error, json.loads(body)["error"])
+        # What scrapers, probes and load balancers add themselves is theirs.
+        for target in ("/metrics?name[]=up&name[]=x", "/live?x", "/ready?x=1&x=2"):
+            self.assertEqual(self.admin.ask("GET", target)[0], 200, target)
+        self.assertEqual(self.admin.ask("POST", "/explain?route=orders&header=A:1&header=B:2", '{"a": 1}', {"Content-Type": JSON})[0], 200)
+
+    def test_who_announces_too_much_is_not_told_to_go_on(self):
+        with Client(self.admin.port) as client:
+            client.send(f"POST /explain?route=orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: {(1 << 20) + 1}\r\n"
+                        "Expect: 100-continue\r\n\r\n")
+            self.assertEqual(client.response().status, 413)
+
     def test_as_many_readers_of_events_as_there_may_be(self):
         with contextlib.ExitStack() as stack:
             readers = [stack.enter_context(Events(self.admin.port, "/transfers")) for _ in range(16)]
@@ -393,6 +427,40 @@ class DoorTests(unittest.TestCase):
                 client.socket.recv(1)  # from here on it always has an answer to take, or gets one
             wait_until("a probe is answered", is_answered)
             recast.says("the admin port has 64 connections with requests: closed one")
+        finally:
+            for client in held:
+                client.socket.close()
+
+    def test_clients_that_do_not_close_keep_no_probe_out(self):
+        """Their last answers are out, and they are waited for no longer where somebody else needs the place."""
+        port = free_port()
+        recast = self.start(f"status: 127.0.0.1:{port}\n")
+        held = [Client(port) for _ in range(64)]
+        try:
+            for client in held:
+                client.send("GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                self.assertEqual(client.response().status, 200)
+            for _ in range(3):
+                self.assertEqual(Admin(port).get("/ready"), b"ready\n")
+        finally:
+            for client in held:
+                client.socket.close()
+        self.assertIsNone(recast.process.poll())
+
+    def test_many_who_scrape_at_once_share_their_answers(self):
+        port = free_port()
+        self.start(f"status: 127.0.0.1:{port}\n", workers=2)
+        held = [Client(port) for _ in range(60)]
+        try:
+            for _ in range(3):
+                for client in held:
+                    client.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                for _ in range(4):
+                    self.assertEqual(Admin(port).get("/live"), b"live\n")
+                for client in held:
+                    response = client.response()
+                    self.assertEqual(response.status, 200)
+                    self.assertIn(b"\nrecast_build_info{", response.body)
         finally:
             for client in held:
                 client.socket.close()

@@ -1,7 +1,9 @@
 """The console's endpoints: what is kept of exchanges, who is shown it, and what is sent again. The page has tests of its own."""
 
 import base64
+import contextlib
 import gzip
+import http.client
 import json
 import plistlib
 import re
@@ -289,7 +291,7 @@ class ConsoleTests(ConsoleTestCase):
                 self.assertTrue(all(holds(each) for each in found))
                 self.assertGreaterEqual(
                     {each["id"] for each in found}, {each["id"] for each in self.console.list() if holds(each)})
-        for query in ("?status=abc", "?status=4xxx", "?status=1000", "?status=xx4"):
+        for query in ("?status=abc", "?status=4xxx", "?status=1000", "?status=xx4", "?sttus=4xx", "?route=plain&route=orders"):
             self.assertEqual(self.console.ask("GET", f"/console/exchanges{query}")[0], 400)
 
     def events(self, query=""):
@@ -600,6 +602,48 @@ class ConsoleTests(ConsoleTestCase):
         self.assertEqual(after["requests"], before["requests"] + 1)
         self.assertEqual(after["by_status"]["4xx"], before["by_status"].get("4xx", 0) + 1)
         self.assertEqual(after["request"], "multipart -> json")
+
+
+class ReadersTests(ConsoleTestCase):
+    routes = ROUTES
+    console_settings = "{ entries: 600, body: 0B }"
+
+    def test_many_readers_keep_no_probe_out(self):
+        """Answers that take long are made for a few at once: the others are told, and leave their places to who asks for less."""
+        target = "/plain/a?" + "&".join(f"a{name}={'x' * 20}" for name in range(100))
+        with Client(self.recast.port) as client:
+            for _ in range(6):
+                client.send(f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
+                for _ in range(100):
+                    self.assertEqual(client.response().status, 200)
+        over, statuses = threading.Event(), []
+
+        def read():
+            while not over.is_set():
+                # A probe may have had the place of one that waits.
+                with contextlib.suppress(OSError, Closed), Client(self.admin_port) as client:
+                    while not over.is_set():
+                        client.send(f"GET /console/exchanges HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.console.token}\r\n\r\n")
+                        statuses.append(client.response().status)
+                        if statuses[-1] == 503:
+                            over.wait(0.1)
+
+        readers = [threading.Thread(target=read) for _ in range(64)]
+        probes = []
+        try:
+            for reader in readers:
+                reader.start()
+            wait_until("many are being answered", lambda: len(statuses) >= 64)
+            for _ in range(20):
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    probes.append(Admin(self.admin_port).get("/live"))
+        finally:
+            over.set()
+            for reader in readers:
+                reader.join()
+        # One that comes in the moment in which all places have just been taken is turned away.
+        self.assertGreaterEqual(probes.count(b"live\n"), 15)
+        self.assertEqual(set(statuses), {200, 503})
 
 
 class FewEntriesTests(ConsoleTestCase):

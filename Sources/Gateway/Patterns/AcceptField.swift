@@ -1,8 +1,8 @@
-internal import HTTPWire
+package import HTTPWire
 internal import Octets
 
 /// What a request's Accept fields say (RFC 9110 §12.5.1).
-enum AcceptField {
+package enum AcceptField {
     /// What one media range of the field says of a type.
     private struct Opinion {
         /// 3 for the type itself, 2 for `type/*`, 1 for `*/*`, 0 when the range doesn't take the type.
@@ -14,6 +14,18 @@ enum AcceptField {
     /// Whether the client takes `type`, which has no star: the most precise range that takes it decides, and a weight of 0 is
     /// a no. Without an Accept, or with one in which nothing can be read, every type is taken.
     static func allows(_ type: MediaRange, in head: borrowing MessageHead) -> Bool {
+        guard let best = best(type, in: head) else { return true }
+        return best.precision > 0 && best.isWelcome
+    }
+
+    /// Whether the client asks for `type`, which has no star, by its name, with another weight than 0.
+    package static func names(_ type: MediaRange, in head: borrowing MessageHead) -> Bool {
+        guard let best = best(type, in: head) else { return false }
+        return best.precision == 3 && best.isWelcome
+    }
+
+    /// What the most precise range says that takes `type`; nil without a range that can be read.
+    private static func best(_ type: MediaRange, in head: borrowing MessageHead) -> Opinion? {
         var best = Opinion()
         var hasRanges = false
         for line in 0..<head.fieldCount where head.known(line) == .accept {
@@ -33,7 +45,7 @@ enum AcceptField {
                 at = end + 1
             }
         }
-        return !hasRanges || best.precision > 0 && best.isWelcome
+        return hasRanges ? best : nil
     }
 
     /// What one member of the list says of `type`; nil when it can't be read.

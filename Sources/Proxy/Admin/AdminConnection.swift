@@ -96,6 +96,7 @@ final class AdminConnection: StreamHandler {
             }
         } catch {
             isClosing = true
+            quietSince = stream.loop.now
             // The proxy's limits, which other reasons name, are not those of this port.
             let reason =
                 switch error.status {
@@ -119,17 +120,18 @@ final class AdminConnection: StreamHandler {
     /// Whether it is closed.
     var isOver: Bool { stream.isClosed }
 
-    /// Since when the client has owed something, by the loop's clock: the rest of a request, or to take its answers. Nil while it doesn't.
+    /// Since when the client has owed something, by the loop's clock: the rest of a request, to take its answers, or to close behind the
+    /// last of them. Nil while it doesn't.
     var owesSince: UInt64? {
-        guard !isAnswering, !isClosing, events == nil else { return nil }
-        if stream.queued > 0 { return quietSince }
+        guard !isAnswering, events == nil else { return nil }
+        if isClosing || stream.queued > 0 { return quietSince }
         return isBegun ? begunAt : nil
     }
 
-    /// Gives the place of an idle connection to others, unless a request has just come on it, which closing would reset. Returns whether
-    /// it did.
+    /// Gives the place of an idle connection to others, unless a request has just come on it, which closing would reset. One whose client
+    /// has closed it, and nobody has seen that yet, is given up as well. Returns whether it did.
     func closeIfQuiet() -> Bool {
-        guard idleSince != nil, stream.isQuiet else { return false }
+        guard idleSince != nil, stream.isQuiet || stream.isAtEnd else { return false }
         close()
         return true
     }
@@ -138,7 +140,9 @@ final class AdminConnection: StreamHandler {
         var limits = WireLimits()
         limits.body = Self.bodyLimit
         decoder = BodyDecoder(framing: head.framing, limits: limits, isResponse: false)
-        if head.expectsContinue {
+        // Who announces more than is taken is told so instead.
+        let isTooLong = if case .length(let total) = head.framing { total > Self.bodyLimit } else { false }
+        if head.expectsContinue, !isTooLong {
             var interim = OutputBuffer()
             interim.append("HTTP/1.1 100 Continue\r\n\r\n")
             stream.write(interim.span)
@@ -160,9 +164,9 @@ final class AdminConnection: StreamHandler {
             isAnswering = false
             if let begin = response.events, head.methodKind != .head { return beginEvents(response, begin) }
             let keepsAlive = keepsAlive && !isClosing && !answersOnce
+            quietSince = stream.loop.now
             send(response, keepsAlive: keepsAlive)
             if keepsAlive {
-                quietSince = stream.loop.now
                 timer.set(after: Self.idleTime)
                 stream.resumeReading()
             } else {

@@ -41,6 +41,21 @@ enum AdminEndpoint: String, CaseIterable {
     /// Whether it is the console's: there where `admin.console` is on, and for who has the token.
     var isConsole: Bool { rawValue.hasPrefix(Self.console.rawValue + "/") }
 
+    /// The parameters of its query, those first that may come once; nil where others may stand there too: probes, scrapers and browsers
+    /// add their own.
+    var parameters: (known: [String], lists: [String])? {
+        switch self {
+        case .live, .ready, .metrics, .console: nil
+        case .index, .routes, .upstreams, .config, .drain, .replay, .routeCounts, .trial, .options: ([], [])
+        case .transfers: (["id", "route", "interval"], [])
+        case .logLevel: (["level"], [])
+        case .explain: (["route", "type", "path", "query"], ["header"])
+        case .exchanges: (["route", "status", "code", "method"], [])
+        case .exchange: (["id"], [])
+        case .learn: (["route", "count"], [])
+        }
+    }
+
     private var purpose: String {
         switch self {
         case .index: "this list, and the version that runs"

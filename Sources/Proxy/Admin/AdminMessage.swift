@@ -30,11 +30,8 @@ struct AdminRequest {
         path = head.path.lossyString()
         if let text = head.query { query = Self.pairs(text) }
         if let line = head.first(.contentType) { contentType = head.value(line).lossyString() }
-        if let line = head.first(.accept) {
-            let accepted = head.value(line).lossyString()
-            wantsJSON = accepted.contains("application/json")
-            wantsEvents = accepted.contains("text/event-stream")
-        }
+        if let json = Self.json { wantsJSON = AcceptField.names(json, in: head) }
+        if let events = Self.events { wantsEvents = AcceptField.names(events, in: head) }
         isFromPage = head.contains(.origin)
         isFromOwnPage = Self.isFromOwnPage(head)
         token = Self.token(of: head)
@@ -43,8 +40,26 @@ struct AdminRequest {
         self.body = body
     }
 
-    /// The first value of that name.
+    private static let json = try? MediaRange(parsing: "application/json")
+    private static let events = try? MediaRange(parsing: "text/event-stream")
+
+    /// The value of that name.
     func value(_ name: String) -> String? { query.first { $0.name == name }?.value }
+
+    /// What is wrong with a parameter that isn't one of `known`, or comes twice though it is none of `lists`; nil where all may stand as
+    /// they do. A filter that is spelled wrongly must not show everything, and of two levels none is the one that is meant.
+    func fault(known: [String], lists: [String], hint: (String, [String]) -> String) -> String? {
+        var seen: Set<String> = []
+        for (name, _) in query {
+            guard known.contains(name) || lists.contains(name) else {
+                return known.isEmpty && lists.isEmpty
+                    ? "there is no parameter \"\(name)\" here: there are none"
+                    : "there is no parameter \"\(name)\" here: \(hint(name, known + lists))"
+            }
+            if !seen.insert(name).inserted, !lists.contains(name) { return "\"\(name)\" may come once" }
+        }
+        return nil
+    }
 
     /// Whether the port is called by an address, by `localhost` or by one of `names`: no foreign name can lead to those. What
     /// sends no Host is no browser.

@@ -42,6 +42,11 @@ final class AdminServer {
     }
     /// Requests that the console sends again.
     var replays = 0
+    /// Answers of the console that are being made.
+    private var readings = 0
+    /// Who waits for metrics that aren't gathered yet, and whether others are being gathered and written.
+    private var scrapers: [(AdminResponse) -> Void] = []
+    private var isScraped = false
     /// What each worker counted when it answered last, or at its end: a worker that is silent, or has ended, must not make
     /// sums go down.
     private var lastSamples: [ObjectIdentifier: MetricSamples] = [:]
@@ -52,6 +57,8 @@ final class AdminServer {
     static let transferLimit = 1000
     /// Readers of events at most: each costs a look at all workers, and a connection that others may need.
     static let feedLimit = 16
+    /// Answers of the console that are made at once.
+    static let readingLimit = 16
 
     /// Listens on the addresses that `settings` name, beside other processes where `lifecycle` lets them, from `takePlaces` on.
     init(
@@ -162,6 +169,11 @@ final class AdminServer {
         guard !isCommand || !request.isFromPage || hasToken && request.isFromOwnPage else {
             return respond(.fault(403, "a page in a browser may not command the proxy"))
         }
+        if let (known, lists) = endpoint.parameters,
+            let fault = request.fault(known: known, lists: lists, hint: services.hint)
+        {
+            return respond(.fault(400, fault))
+        }
         guard let control else { return respond(.fault(503, "starting")) }
         switch endpoint {
         case .index: respond(.json(AdminEndpoint.list))
@@ -177,8 +189,9 @@ final class AdminServer {
             respond(.json(.object([("draining", .bool(true))]), status: 202))
         case .explain: respond(explain(request))
         case .console: if let page { respond(page) }
-        case .exchanges: answerExchanges(request, control, respond)
-        case .exchange: answerExchange(request, control, respond)
+        case .exchanges where request.wantsEvents: answerExchanges(request, control, respond)
+        case .exchanges: read(respond) { answerExchanges(request, control, $0) }
+        case .exchange: read(respond) { answerExchange(request, control, $0) }
         case .replay: replay(request, control, respond)
         case .routeCounts: answerRouteCounts(control, respond)
         case .trial:
@@ -190,9 +203,33 @@ final class AdminServer {
         }
     }
 
+    /// Has `work` make an answer that may take long. Each keeps one of the port's connections busy, and others need some: those that
+    /// follow events and those that send requests again are bounded, too.
+    private func read(
+        _ respond: @escaping (AdminResponse) -> Void, _ work: (@escaping (AdminResponse) -> Void) -> Void
+    ) {
+        guard readings < Self.readingLimit else {
+            return respond(.fault(503, "\(Self.readingLimit) answers of the console are being made already"))
+        }
+        readings += 1
+        work { [weak self] response in
+            self?.readings -= 1
+            respond(response)
+        }
+    }
+
     // MARK: What needs the workers
 
+    /// Who comes while an answer is being made waits for the next one, which all of those share: many who ask at once keep nobody out.
     private func answerMetrics(_ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
+        scrapers.append(respond)
+        if !isScraped { scrape(control) }
+    }
+
+    private func scrape(_ control: ServerControl) {
+        let waiting = scrapers
+        scrapers = []
+        isScraped = true
         control.gather(within: Self.gatherTime) { worker in
             WorkerSamples(worker)
         } _: { [weak self, weak control] (answers: [WorkerSamples], missing) in
@@ -210,8 +247,11 @@ final class AdminServer {
                 var samples = MetricSamples()
                 for part in parts { samples.merge(part) }
                 return samples.text()
-            } _: { (text: OutputBuffer) in
-                respond(AdminResponse(contentType: MetricSamples.contentType, body: text))
+            } _: { [weak self, weak control] (text: OutputBuffer) in
+                for respond in waiting { respond(AdminResponse(contentType: MetricSamples.contentType, body: text)) }
+                guard let self else { return }
+                isScraped = false
+                if let control, !scrapers.isEmpty { scrape(control) }
             }
         }
     }

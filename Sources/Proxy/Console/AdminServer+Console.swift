@@ -161,8 +161,16 @@ extension AdminServer {
         } catch {
             return respond(.fault(error.status, error.reason))
         }
+        guard replays < Self.replayLimit else {
+            return respond(.fault(503, "\(Self.replayLimit) requests are being sent again already"))
+        }
+        replays += 1
+        let answer = { [weak self] (response: AdminResponse) in
+            self?.replays -= 1
+            respond(response)
+        }
         let mask = mask
-        findExchange(order.id, control, respond) { [weak self, weak control] kept in
+        findExchange(order.id, control, answer) { [weak self, weak control] kept in
             guard let self, control != nil else { return }
             aside.run {
                 Result { () throws(ReplayFault) -> ReplayedRequest in
@@ -172,8 +180,8 @@ extension AdminServer {
             } _: { [weak self, weak control] (request: Result<ReplayedRequest, ReplayFault>) in
                 guard let self, let control else { return }
                 switch request {
-                case .success(let request): send(request, of: kept, control, respond)
-                case .failure(let fault): respond(.fault(fault.status, fault.reason))
+                case .success(let request): send(request, of: kept, control, answer)
+                case .failure(let fault): answer(.fault(fault.status, fault.reason))
                 }
             }
         }
@@ -183,14 +191,7 @@ extension AdminServer {
         _ request: ReplayedRequest, of kept: KeptExchange, _ control: ServerControl,
         _ respond: @escaping (AdminResponse) -> Void
     ) {
-        // Others may have begun while this one was looked for and edited.
-        guard replays < Self.replayLimit else {
-            return respond(.fault(503, "\(Self.replayLimit) requests are being sent again already"))
-        }
-        replays += 1
-        let replay = Replay(of: kept.facts.id, body: request.body, from: kept.peer, on: control.worker) {
-            [weak self] outcome in
-            self?.replays -= 1
+        let replay = Replay(of: kept.facts.id, body: request.body, from: kept.peer, on: control.worker) { outcome in
             switch outcome {
             case .ended(let id, let status):
                 respond(.json(.object([("id", .text(id)), ("status", .number(status))])))
