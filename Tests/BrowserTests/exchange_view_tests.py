@@ -455,6 +455,20 @@ class ExchangeTests(ConsoleTestCase):
         page.click("button", "Close")
         page.until("!document.body.innerText.includes('This exchange is gone')")
 
+    def test_while_one_is_waited_for_no_other_one_stands_there(self):
+        for number in (1, 2):
+            self.send("POST", f"/orders/slow-{number}", "a=1", FORM)
+        page = self.tab()
+        self.open_first(page, "/orders/slow-1")
+        page.run("const fetched = window.fetch; window.fetch = async (path, ...more) => {"
+                 " if (path.startsWith('/console/exchange?')) await new Promise((resolve) => { window.goOn = resolve; });"
+                 " return fetched(path, ...more); }")
+        page.click(".list tbody tr td.target a", "/orders/slow-2")
+        page.until_text("Waiting for Recast")
+        self.assertIsNone(page.run("return document.querySelector('.exchange')"))
+        page.run("window.goOn()")
+        page.until("document.querySelector('#exchange-title')?.innerText.includes('/orders/slow-2')")
+
     def test_escape_leads_back_to_the_row(self):
         self.send("GET", "/and-back")
         page = self.tab()

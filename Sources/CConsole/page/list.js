@@ -367,8 +367,12 @@ export function showExchanges(main, query, setLink) {
       set({ id: null });
       requestAnimationFrame(() => (rows.get(id)?.querySelector('a') ?? main.querySelector('h1')).focus());
     };
+    // What stands there meanwhile is another one.
+    const wait = setTimeout(() => {
+      if (opened === id) detail.replaceChildren(h('div', { class: 'empty' }, h('p', { role: 'status' }, 'Waiting for Recast')));
+    }, 300);
     try {
-      const exchange = await load(id, loading.signal);
+      const exchange = await load(id, loading.signal).finally(() => clearTimeout(wait));
       if (opened !== id) return;
       const summary = items.find((item) => item.id === id);
       document.title = line(`${exchange.method} ${exchange.target || unreadable} ${exchange.status} – Recast console`.trim());
