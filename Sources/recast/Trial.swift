@@ -76,7 +76,8 @@ enum Trial {
             var explanation = try sample.explained(by: definition.index, in: definition.file)
             explanation.namesPlaces = true
             return object([
-                ("output", output(of: explanation, for: sample)), ("explanation", explanation.document),
+                ("output", output(of: explanation, for: sample, hiding: foreignValues(of: definition.file))),
+                ("explanation", explanation.document),
                 ("yaml", .string(definition.yaml)), ("item", .string(definition.item)),
                 ("file", optional(definition.wholeFile)), ("tree", definition.tree),
                 ("left_out", texts(definition.leftOut)),
@@ -130,19 +131,28 @@ enum Trial {
         }
     }
 
+    /// Values of the environment and of files that rules of the settings put into what goes out: the console shows none of an exchange,
+    /// unless it masks nothing.
+    private static func foreignValues(of file: SettingsFile) -> [String] {
+        file.settings.admin.console?.mask.isEmpty == true ? [] : file.settings.foreignValues
+    }
+
     /// What came out: of a route that converts nothing, what went in.
-    private static func output(of explanation: Explanation, for sample: ExplainedSample) -> Literal {
+    private static func output(
+        of explanation: Explanation, for sample: ExplainedSample, hiding secrets: [String]
+    ) -> Literal {
         let problem = explanation.found?.problem
-        let bytes = problem ?? explanation.trace?.output ?? sample.body
+        let made = problem ?? explanation.trace?.output ?? sample.body
+        let (bytes, masked) = secrets.isEmpty ? (made, 0) : ForeignValues.hide(secrets, in: made)
         let type =
             explanation.found?.type ?? explanation.trace.map { String(decoding: $0.contentType, as: UTF8.self) }
             ?? sample.type
         let isText = UTF8Validator.isValid(bytes.span) && !bytes.contains(where: isControl)
         let body = object([
-            ("size", number(bytes.count)), ("kept", number(bytes.count)), ("whole", .bool(true)),
+            ("size", number(made.count)), ("kept", number(made.count)), ("whole", .bool(true)),
             ("text", isText ? .string(String(decoding: bytes, as: UTF8.self)) : .null),
             ("base64", isText ? .null : .string(Base64Encoder.text(of: bytes.span).span.lossyString())),
-            ("masked", number(0)), ("coding", .null),
+            ("masked", number(masked)), ("coding", .null),
             ("encoding", explanation.plan.map { .string($0.output.rawValue) } ?? .null),
         ])
         return object([("type", optional(type)), ("body", body)])

@@ -372,6 +372,16 @@ class SecretSettingsTests(ConsoleTestCase):
             self.assertNotIn(self.values[name], "\n".join(texts(shown)))
 
 
+    def test_values_from_elsewhere_are_masked_where_a_route_is_tried(self):
+        status, answer = self.console.post("/console/try", {"route": "rules", "body": '{"a":1}', "type": JSON, "headers": ["X-A: b"]})
+        self.assertEqual(status, 200, answer)
+        body = answer["output"]["body"]
+        self.assertEqual((body["text"], body["masked"]), ("a=1&given=***&mixed=b-***", 2))
+        self.assertGreater(body["size"], len(body["text"]))
+        for name in ("CONSOLE_SECRET", "CONSOLE_SET"):
+            self.assertNotIn(self.values[name], "\n".join(texts(answer)))
+
+
 class UnmaskedTests(ConsoleTestCase):
     routes = SecretSettingsTests.routes.replace("${env:CONSOLE_", "${header.x-")
     console_settings = "{ mask: off }"

@@ -364,6 +364,8 @@ class ConsoleTests(TryTestCase):
             found, answer = self.trying.ask("POST", "/console/try", body)
             self.assertEqual((found, answer["status"]), (status, status), (body, answer))
             self.assertTrue(answer["error"])
+        for body in (b"[]", b"null", b"true", b"1", b'"a"'):
+            self.assertIn("no object", self.trying.ask("POST", "/console/try", body)[1]["error"], body)
 
     def test_both_ask_for_the_token(self):
         self.assertEqual(self.trying.ask("POST", "/console/try", {"route": "orders"}, token=False)[0], 401)

@@ -146,3 +146,11 @@ struct Secrets {
         return bytes.indices.dropLast(mark.count - 1).contains { bytes[$0..<$0 + mark.count].elementsEqual(mark) }
     }
 }
+
+/// What the console hides of texts that no exchange is: what comes out where somebody tries a route.
+package enum ForeignValues {
+    /// `bytes` with a replacement for each of `values`, however that is spelled there, and how many these are.
+    package static func hide(_ values: [String], in bytes: [UInt8]) -> (bytes: [UInt8], count: Int) {
+        Secrets(values.map { Array($0.utf8) }).hide(in: bytes)
+    }
+}

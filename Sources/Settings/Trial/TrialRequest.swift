@@ -123,7 +123,8 @@ private struct TrialSink: EventSink {
     }
     mutating func endObject() throws(ConversionError) {}
     mutating func beginArray() throws(ConversionError) {
-        guard isInObject, name == "headers" else { throw Self.refuse("only \"headers\" is a list") }
+        guard isInObject else { throw Self.refuse("this is no object") }
+        guard name == "headers" else { throw Self.refuse("only \"headers\" is a list") }
         isInList = true
     }
     mutating func endArray() throws(ConversionError) { isInList = false }
@@ -136,9 +137,12 @@ private struct TrialSink: EventSink {
         try put(whole)
     }
     mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try put(text.copied()) }
-    mutating func bool(_ value: Bool) throws(ConversionError) { throw Self.refuse("\"\(name)\" is a text") }
+    mutating func bool(_ value: Bool) throws(ConversionError) {
+        throw Self.refuse(isInObject ? "\"\(name)\" is a text" : "this is no object")
+    }
     mutating func null() throws(ConversionError) {
-        guard isInObject, !isInList else { throw Self.refuse("a header is a text") }
+        guard isInObject else { throw Self.refuse("this is no object") }
+        guard !isInList else { throw Self.refuse("a header is a text") }
     }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {}
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
