@@ -24,7 +24,14 @@ final class AdminBackend {
         AdminServices(
             settings: { self.settings }, explain: { self.explain($0) },
             adopted: { if let file = self.reread.take() { self.file = file } },
-            tryOut: { Trial.answer($0, in: self.file) }, learn: { Learning.answer($0, $1, in: self.file) },
+            tryOut: {
+                let file = self.file
+                return { Trial.answer($0, in: file) }
+            },
+            learn: {
+                let file = self.file
+                return { Learning.answer($0, $1, in: file) }
+            },
             options: { Trial.options }, hint: { NearestWord.hint(for: $0, among: $1) })
     }
 

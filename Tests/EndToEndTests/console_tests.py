@@ -7,6 +7,7 @@ import http.client
 import json
 import plistlib
 import re
+import select
 import shlex
 import subprocess
 import threading
@@ -644,6 +645,24 @@ class ReadersTests(ConsoleTestCase):
         # One that comes in the moment in which all places have just been taken is turned away.
         self.assertGreaterEqual(probes.count(b"live\n"), 15)
         self.assertEqual(set(statuses), {200, 503})
+
+
+class LessonTests(ConsoleTestCase):
+    routes = ROUTES
+
+    def test_nobody_waits_for_what_is_learnt(self):
+        body = "&".join(f"user[k{number}][x]={number}" for number in range(480))
+        with Client(self.recast.port) as client:
+            for _ in range(200):
+                client.request("POST", "/plain", body, FORM)
+                self.assertEqual(client.response().status, 200)
+        with Client(self.admin_port) as learner:
+            learner.send(f"GET /console/learn?route=plain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.console.token}\r\n\r\n")
+            learner.wait_until_read()
+            self.assertEqual(Admin(self.admin_port).get("/live"), b"live\n")
+            self.assertEqual(self.send("GET", "/plain").status, 200)
+            self.assertEqual(select.select([learner.socket], [], [], 0)[0], [], "it wasn't the lesson that came first")
+            self.assertEqual(json.loads(learner.response().body)["exchanges"], 200)
 
 
 class FewEntriesTests(ConsoleTestCase):

@@ -194,11 +194,9 @@ final class AdminServer {
         case .exchange: read(respond) { answerExchange(request, control, $0) }
         case .replay: replay(request, control, respond)
         case .routeCounts: answerRouteCounts(control, respond)
-        case .trial:
-            let answer = services.tryOut(request.body)
-            respond(.json(text: answer.text, status: answer.status))
+        case .trial: read(respond) { tryOut(request, $0) }
         case .options: respond(.json(text: services.options()))
-        case .learn: learn(request, control, respond)
+        case .learn: read(respond) { learn(request, control, $0) }
         case .transfers: respondTransfers(request, control, respond)
         }
     }

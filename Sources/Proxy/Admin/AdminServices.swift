@@ -63,14 +63,19 @@ public struct AdminServices {
         }
     }
 
+    /// What answers an object in JSON with another one, on whatever thread.
+    public typealias Attempt = @Sendable ([UInt8]) -> Explanation
+    /// What makes a proposal for a route of bodies as those that it got, on whatever thread.
+    public typealias Lesson = @Sendable (_ route: String, _ bodies: [Body]) -> Explanation
+
     public var settings: () -> Settings
     public var explain: (Sample) -> Explanation
     /// The settings that were read last are in effect now.
     public var adopted: () -> Void
-    /// Answers what the console wants to try, an object in JSON, with another one.
-    public var tryOut: ([UInt8]) -> Explanation
-    /// Proposes what a route is to do with bodies as those that it got, as an object in JSON, or says why not.
-    public var learn: (_ route: String, _ bodies: [Body]) -> Explanation
+    /// What answers, by the settings as they are now, what the console wants to try. It takes long, so that no loop waits for it.
+    public var tryOut: () -> Attempt
+    /// As above, what proposes what a route is to do, as an object in JSON, or says why not.
+    public var learn: () -> Lesson
     /// What a conversion can say, as an object in JSON.
     public var options: () -> String
     /// The end of a message about a word that isn't one of those that are known: what may be meant.
@@ -79,11 +84,10 @@ public struct AdminServices {
     public init(
         settings: @escaping () -> Settings, explain: @escaping (Sample) -> Explanation,
         adopted: @escaping () -> Void = {},
-        tryOut: @escaping ([UInt8]) -> Explanation = { _ in
-            .init(status: 501, text: "{\"status\":501,\"error\":\"nothing can be tried here\"}\n")
+        tryOut: @escaping () -> Attempt = {
+            { _ in .init(status: 501, text: "{\"status\":501,\"error\":\"nothing can be tried here\"}\n") }
         },
-        learn: @escaping (String, [Body]) -> Explanation = { _, _ in .init(status: 501, text: "nothing is learnt here")
-        },
+        learn: @escaping () -> Lesson = { { _, _ in .init(status: 501, text: "nothing is learnt here") } },
         options: @escaping () -> String = { "{\"encodings\":[]}\n" },
         hint: @escaping (String, [String]) -> String = { "known are \($1.joined(separator: ", "))" }
     ) {

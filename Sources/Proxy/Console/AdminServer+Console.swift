@@ -131,10 +131,25 @@ extension AdminServer {
             if request.value("count") == "true" {
                 return respond(.json(.object([("route", .text(route)), ("bodies", .number(bodies.count))])))
             }
-            let answer = services.learn(route, bodies)
-            respond(
-                answer.status == 200
-                    ? .json(text: answer.text) : .fault(answer.status, answer.text))
+            let propose = services.learn()
+            aside.run {
+                propose(route, bodies)
+            } _: { answer in
+                respond(
+                    answer.status == 200
+                        ? .json(text: answer.text) : .fault(answer.status, answer.text))
+            }
+        }
+    }
+
+    // MARK: Trying
+
+    func tryOut(_ request: AdminRequest, _ respond: @escaping (AdminResponse) -> Void) {
+        let (attempt, body) = (services.tryOut(), request.body)
+        aside.run {
+            attempt(body)
+        } _: { answer in
+            respond(.json(text: answer.text, status: answer.status))
         }
     }
 
