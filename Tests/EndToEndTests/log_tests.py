@@ -224,6 +224,23 @@ class ChosenFieldTests(ProxyTestCase):
         self.assertNotIn("request.x-cache", second)
 
 
+class ChosenAddressTests(ProxyTestCase):
+    routes = ROUTES
+    access_log = "{ to: stdout, fields: { request: [Referer, X-Original-URL, X-Tenant], response: [Location, Content-Location, Link, Refresh] } }"
+
+    def test_addresses_are_shown_as_the_referer_is(self):
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(302, b"", fields=(
+            "Location: https://u:SECRET@h/p;s=SECRET?code=SECRET&page=SECRET#SECRET", "Content-Location: x?a=SECRET",
+            "Link: </next?cursor=SECRET>; rel=next", "Refresh: 0;url=/x?a=SECRET")))
+        for _ in range(2):
+            self.send("GET", "/x", fields=["Referer: http://r/?t=SECRET", "X-Original-URL: /a;b=SECRET?c=SECRET", "X-Tenant: a/b?c=d"])
+        line = self.recast.log_lines(2)[1]
+        self.assertEqual({name: value for name, value in line.items() if "." in name}, {
+            "request.referer": "http://r/?t=*", "request.x-original-url": "/a;b=*?c=*", "request.x-tenant": "a/b?c=d",
+            "response.location": "https://*@h/p;s=*?code=*&page=*#*", "response.content-location": "x?a=*",
+            "response.link": "</next?cursor=*", "response.refresh": "0;url=*/x?a=*"})
+
+
 class CombinedLogTests(ProxyTestCase):
     routes = ROUTES
     access_log = "{ to: stdout, format: combined, query: drop }"
@@ -555,6 +572,22 @@ class OperationalLogTests(unittest.TestCase):
 
     def test_below_the_level_nothing_is_said(self):
         self.assertEqual(self.serve("log: { level: error }\n"), [])
+
+    def test_lines_that_were_left_out_are_counted_at_the_end_too(self):
+        port, line = admin_port()
+        recast = Recast(ROUTES, {"app": "127.0.0.1:1"}, settings=line)
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.process.wait)
+        self.addCleanup(recast.process.kill)
+        with Client(port) as client:
+            client.send("PUT /log-level?level=info HTTP/1.1\r\nHost: localhost\r\n\r\n" * 300)
+            for _ in range(300):
+                self.assertEqual(client.response().status, 200)
+        self.assertEqual(recast.stop(), 0)
+        lines = recast.error_text().splitlines()
+        told = sum(int(found[1]) for found in (re.search(r" (\d+) lines? (?:was|were) left out$", line) for line in lines) if found)
+        # All that was said is there, or is counted.
+        self.assertGreaterEqual(sum("the log level is info" in line for line in lines) + told, 300)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ export function showExchanges(main, query, setLink) {
   const filterForm = h('form', { class: 'filters', role: 'search', 'aria-label': 'Exchanges', onsubmit: (event) => event.preventDefault() },
     labelled('Route', routeChoice),
     labelled('Status', status), options('statuses', ['2xx', '3xx', '4xx', '5xx']), statusFault,
-    labelled('Code', field('code', 'codes', { placeholder: 'json_syntax, UR', size: '12' })), codes,
+    labelled('Code', field('code', 'codes', { placeholder: 'json_, UR', size: '12' })), codes,
     labelled('Method', field('method', 'methods', { placeholder: 'POST', size: '6' })), options('methods', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
     labelled('Text', field('text', null, { type: 'search', placeholder: 'target, host, id', size: '12' })));
   const clear = h('button', { type: 'button', class: 'small', hidden: true,

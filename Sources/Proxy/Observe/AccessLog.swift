@@ -49,7 +49,7 @@ final class AccessLog {
         guard sink != nil, !responseFields.isEmpty else { return [] }
         var chosen: [(member: String, value: [UInt8])] = []
         for field in responseFields {
-            if let value = field.value(in: response) { chosen.append((field.member, value)) }
+            if let value = field.value(in: response, form.query) { chosen.append((field.member, value)) }
         }
         return chosen
     }
@@ -115,7 +115,7 @@ final class AccessLog {
         }
         line.request(exchange.request, exchange.secretsOfPath(form.query), form.query)
         for field in requestFields where exchange.request.hasFields {
-            if let value = field.value(in: exchange.request) {
+            if let value = field.value(in: exchange.request, form.query) {
                 line.member(named: field.member, text: value.span, limit: Self.fieldLimit)
             }
         }
@@ -185,16 +185,37 @@ private struct LoggedField {
     /// What the line calls it: `request.x-tenant`.
     let member: String
     private let name: String
+    /// Whether it holds an address whatever its value begins with.
+    private let isAddress: Bool
 
     init(_ side: String, _ name: String) {
         member = side + name
         self.name = name
+        isAddress = ["referer", "location", "content-location", "link", "refresh"].contains(name)
     }
 
-    /// Its value; nil where the head has none.
-    func value(in head: borrowing MessageHead) -> [UInt8]? {
+    /// Its value; nil where the head has none. An address is shown as that of the page is that the client comes from.
+    func value(in head: borrowing MessageHead, _ query: LoggedQuery) -> [UInt8]? {
         var value: [UInt8] = []
-        return head.appendValue(named: name.utf8Span.span, to: &value) ? value : nil
+        guard head.appendValue(named: name.utf8Span.span, to: &value) else { return nil }
+        guard query != .keep, isAddress || Self.isAddress(value.span) else { return value }
+        var shown = OutputBuffer()
+        shown.append(reference: value.span, query)
+        return shown.span.copied()
+    }
+
+    /// Whether a value is a path, or begins with a scheme and an authority.
+    private static func isAddress(_ value: Span<UInt8>) -> Bool {
+        for index in value.indices {
+            let byte = value[index]
+            if byte == UInt8(ascii: ":") {
+                return index > 0 && index + 2 < value.count && value[index + 1] == UInt8(ascii: "/")
+                    && value[index + 2] == UInt8(ascii: "/")
+            }
+            if byte == UInt8(ascii: "/") { return index == 0 }
+            guard ASCII.isAlpha(byte) || ASCII.isDigit(byte) || "+-.".utf8.contains(byte) else { return false }
+        }
+        return false
     }
 }
 
