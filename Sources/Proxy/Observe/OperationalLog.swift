@@ -55,8 +55,19 @@ public enum OperationalLog {
         write(text, level, [])
     }
 
-    /// Waits until what was said is written, at most for a second.
-    public static func settle() { sink?.settle() }
+    /// Waits until what was said is written, at most for a second: with how many lines were left out that no later line tells of.
+    public static func settle() {
+        let (format, suppressed) = state.withLock { state in
+            defer { state.suppressed = 0 }
+            return (state.format, state.suppressed)
+        }
+        if suppressed > 0 {
+            var lines = OutputBuffer()
+            line(leftOut: suppressed, LogTime.now(), format, into: &lines)
+            sink?.take(&lines, count: 1)
+        }
+        sink?.settle()
+    }
 
     /// `lost` lines of the log called `name` were lost up to now, the last ones for the error `number` of the system.
     static func logIsLosing(_ name: String, _ number: Int32, _ lost: UInt64) {
@@ -106,11 +117,17 @@ public enum OperationalLog {
         }
         guard let format else { return }
         var lines = OutputBuffer()
-        if suppressed > 0 {
-            line("\(suppressed) lines were left out", .warning, [], milliseconds, format, into: &lines)
-        }
+        if suppressed > 0 { line(leftOut: suppressed, milliseconds, format, into: &lines) }
         line(text, level, members, milliseconds, format, into: &lines)
         sink.take(&lines, count: suppressed > 0 ? 2 : 1)
+    }
+
+    private static func line(
+        leftOut count: Int, _ milliseconds: Int, _ format: Format, into lines: inout OutputBuffer
+    ) {
+        line(
+            "\(counted(count, "line")) \(count == 1 ? "was" : "were") left out", .warning, [], milliseconds, format,
+            into: &lines)
     }
 
     private static func line(
