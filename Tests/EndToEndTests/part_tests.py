@@ -52,6 +52,16 @@ class ConvertTests(unittest.TestCase):
         self.assertEqual(self.text(self.convert("multipart(mixed_parts: flatten) -> json(files: object)", body)),
                          '{"f":{"filename":"x","data":"WA=="}}')
 
+    def test_bytes_without_a_filename_are_a_file_where_their_type_is_listed(self):
+        body = part('name="t"', b"x") + part('name="p"\r\nContent-Type: application/octet-stream', b"\xff\x00") + b"--b--\r\n"
+        types = "file_types: [application/octet-stream, image/*]"
+        self.assertEqual(self.text(self.convert(f"multipart({types}) -> json(files: base64)", body)), '{"p":"/wA=","t":"x"}')
+        head = b'name="p"\r\nContent-Type: application/octet-stream\r\n\r\n\xff\x00\r\n'
+        self.assertIn(head, self.convert(f"multipart({types}) -> multipart", body))
+        self.assertIn(b'name="p"; filename="p.bin"\r\n', self.convert(f"multipart({types}) -> multipart(files: {{p: {{filename: p.bin}}}})", body))
+        self.assertIn(b'name="p"; filename="blob"\r\n', self.convert(f"multipart({types}) -> multipart(dialect: php)", body))
+        self.refuse("multipart -> json(files: base64)", body, "setting file_types [multipart_invalid_utf8]")
+
     def test_json_goes_into_a_part_and_comes_back(self):
         body = part("name=p\r\nContent-Type: application/json", b'{"a":[1.50]}') + b"--b--\r\n"
         self.assertEqual(self.text(self.convert("multipart(json_parts: parse) -> json", body)), '{"p":{"a":[1.50]}}')

@@ -280,6 +280,72 @@ struct MultipartContentTests {
         }
     }
 
+    // MARK: Files without a filename
+
+    /// A text, a picture and a document without filenames, and a file with one.
+    static let unnamed = body(
+        ("t", Array("x".utf8)), ("p\r\nContent-Type: Image/PNG; q=1", [0xFF, 0x00]),
+        ("j\r\nContent-Type: application/json", Array("{}".utf8)), ("f; filename=n\r\nContent-Type: text/x", [0xFE]))
+
+    @Test("a part without a filename is a file where file_types has its type, and else a text")
+    func fileTypes() throws {
+        let images = [try #require(MediaPattern("image/*"))]
+        #expect(
+            Self.read(Self.unnamed) { $0.fileTypes = images }
+                == #"{"p":{"content_type":"Image/PNG; q=1","data":"/wA="},"#
+                + #""f":{"filename":"n","content_type":"text/x","data":"/g=="},"t":"x","j":"{}"}"#)
+        let all = [try #require(MediaPattern("*/*"))]
+        #expect(
+            Self.read(Self.body(("t", [0x41]), ("p\r\nContent-Type: text/plain; charset=utf-16", [0xFF]))) {
+                $0.fileTypes = all
+            } == #"{"p":{"content_type":"text/plain; charset=utf-16","data":"/w=="},"t":"A"}"#)
+        let others = [try #require(MediaPattern("image/gif")), try #require(MediaPattern("+xml"))]
+        for types in [[], others] {
+            #expect(Self.read(Self.unnamed) { $0.fileTypes = types } == "!multipart_invalid_utf8 p")
+        }
+    }
+
+    @Test("the error of bytes that aren't text names the setting that is about them")
+    func fileTypesFault() {
+        for (type, setting) in [
+            ("image/png", "file_types"), ("Text/Plain", "invalid_utf8"), ("text/x; a=b", "invalid_utf8"),
+        ] {
+            let body = Self.body(("p\r\nContent-Type: \(type)", [0xFF]))
+            #expect(ConversionRun.run(plan(.multipart, .json), .whole(body)).failure?.setting == setting, "\(type)")
+        }
+        let bare = ConversionRun.run(plan(.multipart, .json), .whole(Self.body(("p", [0xFF]))))
+        #expect(bare.failure?.setting == "invalid_utf8")
+    }
+
+    @Test(
+        "a file that came without a filename goes out without one where parts pass, and as blob where names are spelled anew"
+    )
+    func fileTypesPassing() throws {
+        let images = [try #require(MediaPattern("image/*"))]
+        let body = Self.body(("p\r\nContent-Type: image/png", [0x41]), ("f; filename=n", [0x42]), ("t", [0x43]))
+        let changes: [(name: String, filename: String, change: (inout ConversionPlan) -> Void)] = [
+            ("p", "", { _ in }),
+            ("q", "", { $0.map.rename = [.init(from: path("p"), to: path("q"))] }),
+            (
+                "p", "; filename=\"blob\"",
+                { ($0.rewritesNames, $0.fieldEncoding) = (true, FieldEncodingOptions(dialect: .php)) }
+            ),
+        ]
+        for (name, filename, change) in changes {
+            let passing = plan(.multipart, .multipart) { plan in
+                change(&plan)
+                plan.fieldDecoding.fileTypes = images
+            }
+            let whole = ConversionRun.run(passing, .whole(body))
+            #expect(
+                whole.result.replacing("\r\n", with: "|")
+                    == "--BOUNDARY|Content-Disposition: form-data; name=\"\(name)\"\(filename)|Content-Type: image/png||A|"
+                    + "--BOUNDARY|Content-Disposition: form-data; name=\"f\"; filename=\"n\"||B|"
+                    + "--BOUNDARY|Content-Disposition: form-data; name=\"t\"||C|--BOUNDARY--|")
+            for cut in Recut.cuts(of: body) { #expect(ConversionRun.run(passing, cut, highWatermark: 1) == whole) }
+        }
+    }
+
     @Test("a multipart/mixed part is a text, unless it is refused")
     func opaque() {
         let body = Self.mixed("--c--\r\n")

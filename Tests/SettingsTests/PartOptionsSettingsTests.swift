@@ -26,6 +26,10 @@ struct PartOptionsSettingsTests {
         #expect(both.fieldDecoding.filenames == .base && both.fieldEncoding.filenames == .both)
         #expect(try Conversions.parse("json -> multipart(dialect: whatwg)").fieldEncoding.filenames == .plain)
         #expect(try Conversions.parse("json -> multipart(dialect: qs)").fieldEncoding.filenames == .both)
+        let typed = try Conversions.parse("multipart(file_types: [image/*, Application/Octet-Stream]) -> json")
+        #expect(typed.fieldDecoding.fileTypes.map(\.text) == ["image/*", "application/octet-stream"])
+        let one = try Conversions.parse("multipart(file_types: image/png) -> multipart")
+        #expect(one.fieldDecoding.fileTypes.map(\.text) == ["image/png"] && plan.fieldDecoding.fileTypes.isEmpty)
         #expect(plan.jsonParts == [try FieldPath(parsing: "a.b")])
         #expect(
             try Conversions.parse("form(charset: sjis) -> json").fieldDecoding.charsets.map(\.name) == ["shift_jis"])
@@ -40,6 +44,8 @@ struct PartOptionsSettingsTests {
             "multipart(filenames: plain) -> multipart",
             "form(transfer_encoding: decode) -> json",
             "json(charset: latin1) -> form",
+            "multipart(file_types: []) -> json", "multipart(file_types: image) -> json",
+            "form(file_types: image/*) -> json", "multipart -> multipart(file_types: image/*)",
             "multipart(json_parts: yes) -> json", "form -> json(parts: {a: json})",
             "form -> multipart(parts: {a: xml})",
             "json(filenames: base) -> multipart", "json(filenames: base) -> multipart(files: {f: base64})",

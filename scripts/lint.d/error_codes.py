@@ -271,7 +271,7 @@ def from_sources():
 TARGETS = {"HTTPWire", "ContentCoding", "Transcoding", "Signatures", "Images", "Gateway", "ExtProc"}
 PREFIXES = {"http", "json", "xml", "plist", "multipart", "form", "field", "text", "raw", "document", "files", "file", "limit",
             "upstream", "signature", "spool", "charset", "coding", "image", "header", "ext"}
-NO_CODES = {"json_parts"}  # a setting
+NO_CODES = {"json_parts", "file_types"}  # settings
 
 
 def cells_of(line):

@@ -14,6 +14,7 @@ export const about = {
   transfer_encoding: 'Parts in base64 or quoted-printable',
   mixed_parts: 'Parts that hold parts',
   json_parts: 'Parts of the type application/json',
+  file_types: 'Media types of which a part without a filename is a file; several with commas',
   filenames: 'Names of files: read with folders or without, written in one spelling or two',
   files: 'What becomes of files',
   field: 'The name of the field that is the whole body',

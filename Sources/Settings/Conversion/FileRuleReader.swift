@@ -104,7 +104,7 @@ struct FileRuleReader {
         let filename = section.take("filename").flatMap(filename)
         let type = section.take("type").flatMap(mediaType)
         let max = section.take("max").flatMap { context.size($0, "\"max\"") }
-        let types = section.take("types").flatMap(mediaTypes) ?? []
+        let types = section.take("types").map { context.mediaPatterns($0, "\"types\"") } ?? []
         var image: ImageRule?
         if let node = section.take("image") {
             image = ImageRuleReader(context: context).read(
@@ -141,19 +141,6 @@ struct FileRuleReader {
         if let name = FileNameTemplate(text) { return name }
         context.report(node.position, "\"name\" is a name in which {index} may stand for a number, as in photo{index}")
         return nil
-    }
-
-    /// One media type or a list of them.
-    private func mediaTypes(_ node: SettingsNode) -> [MediaPattern]? {
-        var elements = [node]
-        if case .sequence(let list) = node.content { elements = list }
-        if elements.isEmpty { context.report(node.position, "\"types\" takes at least one type, as in [image/*]") }
-        return elements.compactMap { element in
-            guard let text = context.text(element, "\"types\"") else { return nil }
-            if let pattern = MediaPattern(text) { return pattern }
-            context.report(element.position, "\"types\" are media types, as in [image/*, application/pdf]")
-            return nil
-        }
     }
 
     /// A name, or `${field.PATH}` alone.

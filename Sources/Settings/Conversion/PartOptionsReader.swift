@@ -11,6 +11,14 @@ extension ConversionReader {
         // XML has a `mixed` of its own, and `auto` may be either.
         options.word("mixed_parts", into: &fields.mixed)
         options.word("json_parts", into: &fields.jsonParts)
+        if let node = options.take("file_types") { fields.fileTypes = fileTypes(node, options) }
+    }
+
+    /// One media type or a list, of which a part is a file.
+    private func fileTypes(_ node: SettingsNode, _ options: SectionReader) -> [MediaPattern] {
+        let types = context.mediaPatterns(node, "\"file_types\"")
+        options.record("file_types", types.map(\.text).joined(separator: ", "), .line(node.position.line))
+        return types
     }
 
     /// One charset or a list, of which the first is for texts that name none. UTF-8 alone need not be said.

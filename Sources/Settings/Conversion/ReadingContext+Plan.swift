@@ -8,4 +8,17 @@ extension ReadingContext {
             report(position, "\(fault.setting.map { "\"\($0)\"" } ?? "the conversion")\(place): \(fault.reason)")
         }
     }
+
+    /// One media type or a list of them; `what` is the setting in quotes.
+    func mediaPatterns(_ node: SettingsNode, _ what: String) -> [MediaPattern] {
+        var elements = [node]
+        if case .sequence(let list) = node.content { elements = list }
+        if elements.isEmpty { report(node.position, "\(what) takes at least one type, as in [image/*]") }
+        return elements.compactMap { element in
+            guard let text = text(element, what) else { return nil }
+            if let pattern = MediaPattern(text) { return pattern }
+            report(element.position, "\(what) are media types, as in [image/*, application/pdf]")
+            return nil
+        }
+    }
 }

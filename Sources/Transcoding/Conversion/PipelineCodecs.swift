@@ -352,6 +352,7 @@ extension Multipart.Decoder: PartDecoder {
         passesCharsets =
             plan.output == .multipart && plan.outputWithoutFiles == nil && plan.streamsFields
             && !FileGate(plan).wantsTexts
+        passesUnnamed = !plan.fieldDecoding.fileTypes.isEmpty && plan.passesParts(from: .multipart)
     }
 
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {

@@ -11,7 +11,7 @@ public struct PartHead: Sendable {
     internal var otherFields: [(name: Range<Int>, value: Range<Int>)] = []
     internal var lostParametersRange: Range<Int>?
 
-    /// Whether the part is a file: it has a filename, or a rule declared it one.
+    /// Whether the part is a file: it has a filename, or a rule or its media type declared it one.
     public var isFile = false
 
     /// Whether it is an input for files in which none was chosen: the filename is empty, and no content follows (HTML's "constructing the
@@ -28,6 +28,8 @@ public struct PartHead: Sendable {
     internal var isText = false
     /// Whether the file came in a part that had no Content-Type: then it goes out without one where it stays a part.
     internal var isUntyped = false
+    /// Whether the file came in a part that had no filename, and goes out without one where it stays a part.
+    internal var isUnnamed = false
     /// Whether the name and the filename came with `\"` for quotation marks.
     internal var isNameEscaped = false
     internal var isFilenameEscaped = false
@@ -114,6 +116,7 @@ public struct PartHead: Sendable {
         hasGivenName = false
         isText = false
         isUntyped = false
+        isUnnamed = false
         isNameEscaped = false
         isFilenameEscaped = false
         isFilenamePlain = false
@@ -189,6 +192,7 @@ extension PartHead {
         isUnchosen = other.isUnchosen
         hasValue = other.hasValue
         isUntyped = other.isUntyped
+        isUnnamed = other.isUnnamed
         place = other.place
     }
 }

@@ -194,6 +194,8 @@ public struct FieldDecodingOptions: Hashable, Sendable {
     public var mixed = MixedPolicy.opaque
     /// What a part of a JSON type is: `text`, its text.
     public var jsonParts = JSONPartPolicy.text
+    /// The media types of which a part is a file although it has no filename; a part of any other type is a text then. None unless set.
+    public var fileTypes: [MediaPattern] = []
     /// What remains of a filename with folders: `keep`, all of it.
     public var filenames = FilenamePolicy.keep
 

@@ -6,8 +6,9 @@ extension Multipart {
     /// The grammar is that of RFC 2046 §5.1.1 and RFC 7578, read strictly so that no other parser can read the same
     /// bytes in another way: a line that begins with the boundary and goes on with anything but spaces, or two hyphens and behind
     /// them anything but spaces, is refused, and so is a boundary in the preamble's middle or one that shares the line end of
-    /// the headers. Preamble and epilogue are discarded. A part with a filename is a file; the others are text, which is handed on in
-    /// UTF-8: read in the charset that the part declares, or else that of `options.charsets` (`invalidUTF8`).
+    /// the headers. Preamble and epilogue are discarded. A part with a filename, or of one of `options.fileTypes`, is a file; the others
+    /// are text, which is handed on in UTF-8: read in the charset that the part declares, or else that of `options.charsets`
+    /// (`invalidUTF8`).
     /// `charsetHint`, `transferEncoding` and `mixed` say what else is read of a content.
     ///
     /// Content of any size passes in pieces, on the place where it lies in the input; nothing of it is held but whether
@@ -96,6 +97,7 @@ extension Multipart {
             headReader.decodesTransfer = options.transferEncoding == .decode
             headReader.mixed = options.mixed
             headReader.filenames = options.filenames
+            headReader.fileTypes = options.fileTypes
             headReader.quoting = NameQuoting(options.dialect)
             updateCharset()
         }
@@ -119,6 +121,12 @@ extension Multipart {
         internal var passesCharsets: Bool {
             get { headReader.passesCharsets }
             set { headReader.passesCharsets = newValue }
+        }
+
+        /// Whether a file that came without a filename goes on without one: for a sink that writes names as they came.
+        internal var passesUnnamed: Bool {
+            get { headReader.passesUnnamed }
+            set { headReader.passesUnnamed = newValue }
         }
 
         /// Makes the decoder as new for another body, with its allocations kept.
@@ -385,6 +393,13 @@ extension Multipart.Decoder {
         return try hand(on: piece, offset: offset, isLast: isLast, into: &sink)
     }
 
+    /// Text that isn't UTF-8. What a part's type calls no text isn't to be mended as one.
+    private func invalidText(at offset: Int) -> ConversionError {
+        var error = Multipart.Fault.invalidUTF8.error(offset: offset, field: head.name.lossyString())
+        if head.hasMediaType, !ContentType.isText(head.mediaType) { error.setting = "file_types" }
+        return error
+    }
+
     /// Hands on bytes as they are, where that is text.
     mutating func hand<Sink: FieldSink & ~Copyable>(
         on piece: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
@@ -395,7 +410,7 @@ extension Multipart.Decoder {
         }
         if repair == nil {
             if let index = validator.firstFault(in: piece, isLast: isLast) {
-                throw Multipart.Fault.invalidUTF8.error(offset: place(offset, index), field: head.name.lossyString())
+                throw invalidText(at: place(offset, index))
             }
             try sink.content(piece, isLast: isLast)
             return true

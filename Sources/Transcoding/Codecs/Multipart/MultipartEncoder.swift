@@ -11,8 +11,8 @@ extension Multipart {
     /// read, as another one of the body is, as `"` and `%22`; and where backslashes aren't escaped, one that ends with an
     /// unpaired backslash, which receivers would take for an escape of the quote.
     ///
-    /// A file has a Content-Type, application/octet-stream where its head names none, unless it came in a part without one; and a
-    /// filename, `blob` where its head has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part
+    /// A file has a Content-Type, application/octet-stream where its head names none, and a filename, `blob` where its head has none
+    /// (WHATWG XHR), each unless it came in a part without it. Text has a Content-Type only where its head names one. Other part
     /// headers are written as they came, without a Content-Transfer-Encoding.
     ///
     /// A streamed content can't be searched for the boundary before the boundary is written. So the boundary must be
@@ -241,7 +241,7 @@ extension Multipart.Encoder {
 
     private mutating func write(_ head: borrowing PartHead, saving: Saving) {
         writeName(head, saving: saving)
-        if head.isFile {
+        if head.isFile, head.hasFilename || !head.isUnnamed {
             output.append(saving < .parameterSpaces ? "; filename=" : ";filename=")
             if head.hasFilename {
                 let isBare = saving >= .quotes && Self.isBare(head.filename)

@@ -12,6 +12,11 @@ internal struct PartHeadReader {
     var decodesTransfer = false
     var mixed = MixedPolicy.opaque
     var filenames = FilenamePolicy.keep
+    /// The types of which a part is a file, with a filename or without.
+    var fileTypes: [MediaPattern] = []
+    /// Whether such a file goes on without a filename. Where names are spelled anew it has one, since servers take a part without one
+    /// for a field, and may number these with it, while files are numbered apart here.
+    var passesUnnamed = false
     /// Reads names in another charset than UTF-8.
     var transcoder: Transcoder?
     /// Whether the part read last is such a text.
@@ -66,6 +71,7 @@ internal struct PartHeadReader {
                 }
                 hasContentType = true
                 if !value.isEmpty { head.setMediaType(value) }
+                if !head.isFile, isFileType(value) { (head.isFile, head.isUnnamed) = (true, passesUnnamed) }
                 guard !head.isFile else { continue }
                 do throws(Multipart.Fault) {
                     try readTextType(value, of: &head)
@@ -206,6 +212,14 @@ internal struct PartHeadReader {
     static func isIdentity(_ token: Span<UInt8>) -> Bool {
         token.isEqualIgnoringCase(to: "7bit") || token.isEqualIgnoringCase(to: "8bit")
             || token.isEqualIgnoringCase(to: "binary")
+    }
+
+    /// Whether a part of that Content-Type is a file where it has no filename. Libraries leave it out for bytes that they were given
+    /// without one.
+    private func isFileType(_ value: Span<UInt8>) -> Bool {
+        guard !fileTypes.isEmpty else { return false }
+        for pattern in fileTypes where pattern.matches(value) { return true }
+        return false
     }
 
     /// Finds out how the content of a part without filename is read, from its media type; empty and usual ones say nothing.

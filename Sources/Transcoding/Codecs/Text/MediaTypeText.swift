@@ -4,6 +4,12 @@ extension ContentType {
     /// Whether a media type is one of JSON.
     internal static func isJSON(_ value: Span<UInt8>) -> Bool { MediaTypeText(value)?.encoding == .json }
 
+    /// Whether the media type of a Content-Type is one of text, `text/…`.
+    internal static func isText(_ value: Span<UInt8>) -> Bool {
+        guard let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: value) else { return false }
+        return value.extracting(0..<slash).isEqualIgnoringCase(to: "text")
+    }
+
     /// Whether the media type of a Content-Type is `type`, in lower case, whatever parameters stand behind it.
     package static func isType(_ value: Span<UInt8>, _ type: StaticString) -> Bool {
         let value = value.withoutBlanks
