@@ -82,14 +82,13 @@ struct SettingsNotes {
 
     private var upstreamNotes: [SettingsNote] {
         let used = Set(settings.routes.flatMap { [$0.upstream, $0.shadow?.options.upstream].compactMap(\.self) })
+        let plain = Set(effective.lazy.filter { $0.origin == .standard }.map(\.key))
         var notes: [SettingsNote] = []
         for (index, upstream) in settings.upstreams.enumerated() {
             func note(_ code: String, _ message: String, _ hint: String) {
                 notes.append(warning(ofUpstream: index, code, message, hint))
             }
-            let isPlainByDefault = effective.contains {
-                $0.key == "upstreams.\(upstream.name).tls" && $0.origin == .standard
-            }
+            let isPlainByDefault = plain.contains("upstreams.\(upstream.name).tls")
             if !used.contains(index), !lacksRoutes {
                 note("upstream_unused", "no route names it", "a route does with upstream: \(upstream.name)")
             }

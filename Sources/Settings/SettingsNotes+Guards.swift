@@ -7,7 +7,28 @@ extension SettingsNotes {
         let guards = settings.routes.map { Guards($0) }
         // Mostly nobody guards, or all do.
         if Set(guards).count < 2 { return [] }
-        return settings.routes.indices.compactMap { note($0, guards) }
+        let matches = settings.routes.map(\.match)
+        var ways: [Way: [Int]] = [:]
+        return settings.routes.indices.compactMap { index in
+            let way = Way(upstream: settings.routes[index].upstream, guards: guards[index])
+            let open = ways[way] ?? self.open(way, guards)
+            ways[way] = open
+            return note(index, guards, open, matches)
+        }
+    }
+
+    /// What routes have in common past which the same others lead.
+    private struct Way: Hashable {
+        let upstream: Int?
+        let guards: Guards
+    }
+
+    /// The routes that let through unasked what a way asks; what a rewrite makes of a request is another path.
+    private func open(_ way: Way, _ guards: [Guards]) -> [Int] {
+        settings.routes.indices.filter { number in
+            !way.guards.missing(in: guards[number]).isEmpty && settings.routes[number].upstream == way.upstream
+                && settings.routes[number].rewrite?.path.isEmpty != false
+        }
     }
 
     /// What asks who sends a request, or how often.
@@ -51,17 +72,11 @@ extension SettingsNotes {
         var why: String
     }
 
-    private func note(_ index: Int, _ guards: [Guards]) -> SettingsNote? {
+    private func note(_ index: Int, _ guards: [Guards], _ open: [Int], _ matches: [RouteMatch]) -> SettingsNote? {
         let route = settings.routes[index]
-        // The routes that let through unasked what this one asks; what a rewrite makes of a request is another path.
-        let open = settings.routes.indices.filter { number in
-            let other = settings.routes[number]
-            return !guards[index].missing(in: guards[number]).isEmpty && other.upstream == route.upstream
-                && other.rewrite?.path.isEmpty != false
-        }
         if open.isEmpty { return nil }
         for probe in probes(route) {
-            guard let other = first(of: open, taking: probe.match, besides: index) else { continue }
+            guard let other = first(of: open, taking: probe.match, besides: index, matches) else { continue }
             return note(
                 .note, "guard_beside", index,
                 "\(probe.what) goes by the route \(settings.routes[other].name) to the same upstream, without "
@@ -72,12 +87,16 @@ extension SettingsNotes {
     }
 
     /// The first of these routes that takes some of the requests; nil where another one takes all of them before.
-    private func first(of open: [Int], taking probe: RouteMatch, besides index: Int) -> Int? {
+    private func first(
+        of open: [Int], taking probe: RouteMatch, besides index: Int, _ matches: [RouteMatch]
+    ) -> Int? {
         guard let last = open.last else { return nil }
-        for (number, other) in settings.routes[...last].enumerated()
-        where number != index && Self.meets(other.match, probe) {
-            if open.contains(number) { return number }
-            if other.match.covers(probe) { return nil }
+        var next = 0
+        for number in 0...last {
+            while open[next] < number { next += 1 }
+            guard number != index, Self.meets(matches[number], probe) else { continue }
+            if open[next] == number { return number }
+            if matches[number].covers(probe) { return nil }
         }
         return nil
     }

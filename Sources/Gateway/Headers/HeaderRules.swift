@@ -48,8 +48,6 @@ public struct HeaderEdits: Hashable, Sendable {
             self.value = value
             self.text = text
         }
-
-        fileprivate func isNamed(_ other: String) -> Bool { name.lowercased() == other.lowercased() }
     }
 
     public var remove: [Removal]
@@ -71,12 +69,17 @@ public struct HeaderEdits: Hashable, Sendable {
     /// These edits, those of `defaults`, over which `route` has its say name by name: what a route sets or removes takes the
     /// place of what is set and added there, what it adds that of what is added there. What is removed there stays removed.
     public func merged(with route: HeaderEdits) -> HeaderEdits {
+        if route.isEmpty { return self }
+        let prefixes = route.remove.filter(\.isPrefix)
+        let named = Set(route.remove.lazy.filter { !$0.isPrefix }.map(\.name) + route.set.map { $0.name.lowercased() })
+        let added = Set(route.add.map { $0.name.lowercased() })
         func replaces(_ field: Field, isAdded: Bool) -> Bool {
-            route.remove.contains { $0.names(field.name) } || route.set.contains { $0.isNamed(field.name) }
-                || isAdded && route.add.contains { $0.isNamed(field.name) }
+            let name = field.name.lowercased()
+            return named.contains(name) || isAdded && added.contains(name) || prefixes.contains { $0.names(name) }
         }
+        let removed = Set(remove)
         return HeaderEdits(
-            remove: remove + route.remove.filter { !remove.contains($0) },
+            remove: remove + route.remove.filter { !removed.contains($0) },
             set: set.filter { !replaces($0, isAdded: false) } + route.set,
             add: add.filter { !replaces($0, isAdded: true) } + route.add)
     }

@@ -11,8 +11,13 @@ public enum ListenAddress: Hashable, Sendable {
 extension ListenAddress {
     /// Whether the two are one place: a path may be written in many ways.
     public func isSame(as other: ListenAddress) -> Bool {
-        guard case .unix(let path) = self, case .unix(let otherPath) = other else { return self == other }
-        return AddressText.plain(path: path) == AddressText.plain(path: otherPath)
+        canonical == other.canonical
+    }
+
+    /// The one spelling of a unix socket's path: equal for all addresses that are the same.
+    public var canonical: ListenAddress {
+        guard case .unix(let path) = self else { return self }
+        return .unix(path: AddressText.plain(path: path))
     }
 
     /// Whether one of the two is every address of the machine of a family, the other one of these too, with one port: the system

@@ -5,6 +5,8 @@ struct ConversionExpression {
     private let node: SettingsNode
     private let scalars: [Unicode.Scalar]
     private let context: ReadingContext
+    /// Where the expression begins in the file; nil where it doesn't stand there as it is.
+    private let start: SettingsNode.Position?
     /// Leads to the conversion: `request`.
     private let path: String
     private var at = 0
@@ -13,6 +15,7 @@ struct ConversionExpression {
         self.node = node
         self.path = path
         self.context = context
+        start = context.start(ofTextOf: node)
         scalars = Array(text.unicodeScalars)
     }
 
@@ -49,7 +52,8 @@ struct ConversionExpression {
     }
 
     private func position(_ offset: Int) -> SettingsNode.Position {
-        context.position(in: node, offset: offset)
+        guard let start else { return node.position }
+        return .init(line: start.line, column: start.column + offset)
     }
 
     private mutating func skipBlanks() {

@@ -4,25 +4,30 @@ internal import Transcoding
 /// What all readers of one text share: the mistakes found, the effective values, and what `${env:…}` reads from.
 final class ReadingContext {
     private(set) var mistakes: [SettingsMistake] = []
+    /// What is in `mistakes` by its place and words: there may be thousands, and an alias tells each again.
+    private var toldMistakes: Set<ToldMistake> = []
     /// What was seen as files were loaded that an operator should know.
     private(set) var notes: [SettingsNote] = []
+    private var toldNotes: Set<SettingsNote> = []
     /// The values in effect, in the order they were read.
     private(set) var effective: [EffectiveValue] = []
     /// Where the values stand that "defaults" gives to all routes, by their keys; empty outside of routes.
     var inherited: [String: EffectiveValue.Origin] = [:]
     /// What `${env:…}` and `${file:…}` have put in, and into which values.
     private(set) var substitutions: [EffectiveValue.Secret] = []
+    private var toldSubstitutions: Set<EffectiveValue.Secret> = []
     private var substituted: [Redaction.Node] = []
-    /// Where values stand that `environment` has only a placeholder for.
-    private var unresolved: [(line: Int, columns: Range<Int>)] = []
+    private var toldSubstituted: Set<Redaction.Node> = []
+    /// Where values stand that `environment` has only a placeholder for: columns by their line.
+    private var unresolved: [Int: [Range<Int>]] = [:]
     /// The lines of those, and of what can't be judged without them.
     private(set) var unresolvedLines: Set<Int> = []
     /// The number of values that could not be read: because of a mistake, or because what they take isn't here.
     private(set) var failures = 0
     /// What the files of `${file:…}` had. A pipe gives its text once, and one that gives none is waited for.
     private var files: [String: Result<String, SettingsEnvironment.FileFault>] = [:]
-    /// The references that placeholders stand for.
-    private var placeholders: [String] = []
+    /// The numbers of the placeholders that stand for references.
+    private var placeholders: [String: Int] = [:]
     let environment: SettingsEnvironment
     /// The fields of requests that are credentials or signatures, in lower case, each with what in a route says so.
     private(set) var credentialFields: [String: (user: String, position: SettingsNode.Position)] = [:]
@@ -53,24 +58,22 @@ final class ReadingContext {
     ) {
         failures += 1
         // What depends on a text that isn't here can't be judged.
-        if !isCertain,
-            unresolved.contains(where: { $0.line == position.line && $0.columns.contains(position.column) })
-        {
-            return
-        }
+        if !isCertain, unresolved[position.line]?.contains(where: { $0.contains(position.column) }) == true { return }
         let message = UserInfo.masked(Redaction(substitutions, substituted).message(message, at: position))
         let mistake = SettingsMistake(
             line: position.line, column: position.column, message: message, code: code, route: route)
         // An alias repeats a value, and with it what is wrong there.
-        let isKnown = mistakes.contains {
-            ($0.line, $0.column, $0.message) == (mistake.line, mistake.column, mistake.message)
-        }
-        if !isKnown { mistakes.append(mistake) }
+        if toldMistakes.insert(ToldMistake(position: position, message: message)).inserted { mistakes.append(mistake) }
+    }
+
+    private struct ToldMistake: Hashable {
+        let position: SettingsNode.Position
+        let message: String
     }
 
     func note(_ note: SettingsNote) {
         // An alias repeats a value, and with it what is said of it.
-        if !notes.contains(note) { notes.append(note) }
+        if toldNotes.insert(note).inserted { notes.append(note) }
     }
 
     /// Remembers that `key` of the route that is read takes what stands in a field for a secret, or for a proof of one.
@@ -93,14 +96,14 @@ final class ReadingContext {
 
     func noteSubstitution(_ text: String, _ reference: String, _ node: SettingsNode) {
         let secret = EffectiveValue.Secret(text: text, reference: reference, line: node.position.line)
-        if !substitutions.contains(secret) { substitutions.append(secret) }
+        if toldSubstitutions.insert(secret).inserted { substitutions.append(secret) }
     }
 
     /// Remembers that a value is not what it will be: what is wrong with it is not known.
     func noteUnresolved(_ node: SettingsNode) {
         guard case .scalar(let text, _) = node.content else { return }
         let start = node.position.column
-        unresolved.append((node.position.line, start..<start + text.unicodeScalars.count + 2))
+        unresolved[node.position.line, default: []].append(start..<start + text.unicodeScalars.count + 2)
         unresolvedLines.insert(node.position.line)
     }
 
@@ -125,8 +128,9 @@ final class ReadingContext {
 
     /// Stands for the text of `reference`, which isn't here; another one for each, since what is another may differ.
     func placeholder(of reference: String) -> String {
-        if !placeholders.contains(reference) { placeholders.append(reference) }
-        return "placeholder\((placeholders.firstIndex(of: reference) ?? 0) + 1)"
+        let number = placeholders[reference] ?? placeholders.count + 1
+        placeholders[reference] = number
+        return "placeholder\(number)"
     }
 
     /// Takes the values recorded so far.
@@ -138,15 +142,20 @@ final class ReadingContext {
     /// The place of the scalar at `offset` of a value's text, where the text stands in the file as it is; else the
     /// value's own place.
     func position(in node: SettingsNode, offset: Int) -> SettingsNode.Position {
-        guard case .scalar(let text, let isPlain) = node.content, node.position.line <= lines.count else {
-            return node.position
-        }
+        guard let start = start(ofTextOf: node) else { return node.position }
+        return .init(line: start.line, column: start.column + offset)
+    }
+
+    /// Where the first scalar of a value's text stands, where the text stands in the file as it is; else nil. It is looked for in the
+    /// whole line: whoever wants many places of one value asks once.
+    func start(ofTextOf node: SettingsNode) -> SettingsNode.Position? {
+        guard case .scalar(let text, let isPlain) = node.content, node.position.line <= lines.count else { return nil }
         let line = lines[node.position.line - 1]
         let start = node.position.column - 1 + (isPlain ? 0 : 1)
         guard let begin = line.index(line.startIndex, offsetBy: start, limitedBy: line.endIndex),
             line[begin...].starts(with: text.unicodeScalars)
-        else { return node.position }
-        return .init(line: node.position.line, column: start + 1 + offset)
+        else { return nil }
+        return .init(line: node.position.line, column: start + 1)
     }
 
     /// As above, by an offset in UTF-8 bytes.
@@ -267,7 +276,7 @@ extension ReadingContext {
             }
         }
         let value = Redaction.Node(position: node.position, what: what, source: source, text: text.joined())
-        if !substituted.contains(value) { substituted.append(value) }
+        if toldSubstituted.insert(value).inserted { substituted.append(value) }
     }
 
     private func variable(_ name: String, _ node: SettingsNode, _ offset: Int) -> String? {

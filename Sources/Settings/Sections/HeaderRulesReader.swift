@@ -45,14 +45,17 @@ final class HeaderRulesReader {
             own.remove = (context.elements(node, "\"remove\"") ?? []).compactMap { removal($0, side) }
         }
         if let node = section.take("set"), let part = SectionReader(node, "\"set\"", context) {
+            var names: Set<String> = []
             for member in part.remaining {
                 guard let name = name(member.key, member.position, side) else { continue }
-                if own.set.contains(where: { $0.name.lowercased() == name.lowercased() }) {
+                if names.contains(name.lowercased()) {
                     context.report(
                         member.position, "\"set\" has \"\(name)\" twice, as case is no matter: \"add\" takes a list")
                     continue
                 }
-                if let field = field(name, member.value) { own.set.append(field) }
+                guard let field = field(name, member.value) else { continue }
+                names.insert(name.lowercased())
+                own.set.append(field)
             }
         }
         if let node = section.take("add"), let part = SectionReader(node, "\"add\"", context) {

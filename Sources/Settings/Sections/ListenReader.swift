@@ -15,6 +15,7 @@ struct ListenReader {
 
     func read(_ file: SectionReader) -> Listening {
         var listening = Listening()
+        var taken = TakenAddresses()
         guard let node = file.required("listen", example: "127.0.0.1:8080") else { return listening }
         for element in elements(node) {
             let section: SectionReader?
@@ -31,12 +32,13 @@ struct ListenReader {
             }
             let address = self.address(addressNode)
             if let address {
-                if let same = listening.addresses.first(where: { $0.isSame(as: address) }) {
+                if let same = taken.same(as: address) {
                     context.report(addressNode.position, AddressFault.taken(address, as: same).reason)
-                } else if let earlier = listening.addresses.first(where: { $0.overlaps(address) }) {
+                } else if let earlier = taken.overlapping(address) {
                     listening.overlaps.append((addressNode.position, address, earlier))
                 }
                 listening.addresses.append(address)
+                taken.insert(address)
             }
             guard let section else { continue }
             let name = address?.description ?? ""
@@ -161,5 +163,24 @@ struct ListenReader {
             files.report(error, node)
             return nil
         }
+    }
+}
+
+/// The addresses that are listened on already, found without comparing each with each.
+private struct TakenAddresses {
+    /// The first of those that are the same, by its canonical spelling.
+    private var spellings: [ListenAddress: ListenAddress] = [:]
+    private var ofPort: [Int: [ListenAddress]] = [:]
+
+    func same(as address: ListenAddress) -> ListenAddress? { spellings[address.canonical] }
+
+    func overlapping(_ address: ListenAddress) -> ListenAddress? {
+        guard case .tcp(_, let port) = address else { return nil }
+        return ofPort[port]?.first { $0.overlaps(address) }
+    }
+
+    mutating func insert(_ address: ListenAddress) {
+        spellings[address.canonical] = spellings[address.canonical] ?? address
+        if case .tcp(_, let port) = address { ofPort[port, default: []].append(address) }
     }
 }

@@ -13,6 +13,7 @@ struct RouteReader {
 
     private let context: ReadingContext
     private let upstreams: [String]
+    private let numbers: [String: Int]
     private let upstreamSettings: [UpstreamSettings]
     /// Whether requests are forwarded here, so that each route needs an upstream.
     private let forwards: Bool
@@ -31,6 +32,7 @@ struct RouteReader {
         self.areLimitsKnown = areLimitsKnown
         self.context = context
         self.upstreams = upstreams.map(\.name)
+        numbers = Dictionary(zip(self.upstreams, upstreams.indices)) { first, _ in first }
         upstreamSettings = upstreams
         self.forwards = forwards
         self.limits = limits
@@ -189,7 +191,7 @@ struct RouteReader {
     private func upstream(_ node: SettingsNode, _ section: SectionReader) -> Int? {
         guard let name = context.text(node, "a route's upstream") else { return nil }
         section.record("upstream", name, .line(node.position.line))
-        if let index = upstreams.firstIndex(of: name) { return index }
+        if let index = numbers[name] { return index }
         let hint = upstreams.isEmpty ? "there is none" : NearestWord.hint(for: name, among: upstreams)
         context.report(node.position, "there is no upstream \"\(name)\": \(hint)")
         return nil

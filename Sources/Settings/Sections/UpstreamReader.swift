@@ -134,8 +134,11 @@ struct UpstreamReader {
 
     private func addresses(_ node: SettingsNode, _ what: String) -> [UpstreamAddress] {
         guard let elements = context.elements(node, "the address of \(what)") else { return [] }
+        if elements.count > Self.addressLimit {
+            context.report(node.position, "\(what) has at most \(Self.addressLimit) addresses")
+        }
         var addresses: [UpstreamAddress] = []
-        for element in elements {
+        for element in elements.prefix(Self.addressLimit) {
             guard let text = context.text(element, "the address of \(what)") else { continue }
             do throws(AddressFault) {
                 let address = try AddressReader.upstream(text, hints: .upstream)
@@ -148,9 +151,6 @@ struct UpstreamReader {
                 let list = AddressReader.list(text, reads: { (try? AddressReader.upstream($0)) != nil })
                 context.report(element.position, list ?? error.reason)
             }
-        }
-        if addresses.count > Self.addressLimit {
-            context.report(node.position, "\(what) has at most \(Self.addressLimit) addresses")
         }
         return addresses
     }

@@ -248,12 +248,14 @@ extension FieldMap {
     /// - Parameter before: the rename by which the path is meant; nil: what the whole map leaves.
     fileprivate func taking(_ path: FieldPath, before last: Int? = nil) -> String? {
         let renames = rename[..<(last ?? rename.count)]
-        let puts = renames.map(\.to) + (last == nil ? (set + append).map(\.path) : [])
-        if puts.contains(where: { $0.overlaps(path) }) { return nil }
         // Where one of an array's elements is taken, the next one has its number.
         func takes(_ taken: FieldPath) -> Bool { !taken.segments.isEmpty && !taken.hasIndex && taken.covers(path) }
-        if remove.contains(where: takes) { return "removes this one" }
-        guard renames.contains(where: { takes($0.from) && $0.from != $0.to }) else { return nil }
+        // Most paths are taken by nothing.
+        let isRemoved = remove.contains(where: takes)
+        guard isRemoved || renames.contains(where: { takes($0.from) && $0.from != $0.to }) else { return nil }
+        if renames.contains(where: { $0.to.overlaps(path) }) { return nil }
+        if last == nil, (set + append).contains(where: { $0.path.overlaps(path) }) { return nil }
+        if isRemoved { return "removes this one" }
         return "has made this one \"\(place(of: path))\""
     }
 }
