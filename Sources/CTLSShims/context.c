@@ -308,6 +308,23 @@ bool recast_tls_use_system_anchors(recast_tls_context *context) {
     return is_done;
 }
 
+/* The type is OpenSSL's own, by another name. */
+recast_tls_anchors *recast_tls_anchors_create(void) {
+    X509_STORE *store = X509_STORE_new();
+    if (store != NULL) X509_STORE_set_default_paths(store);
+    ERR_clear_error();
+    return (recast_tls_anchors *)store;
+}
+
+void recast_tls_anchors_free(recast_tls_anchors *anchors) { X509_STORE_free((X509_STORE *)anchors); }
+
+bool recast_tls_share_anchors(recast_tls_context *context, recast_tls_anchors *anchors) {
+    X509_STORE *store = (X509_STORE *)anchors;
+    if (X509_STORE_up_ref(store) != 1) return false;
+    SSL_CTX_set_cert_store(context->ssl, store);
+    return true;
+}
+
 /* Whether a name is one that OpenSSL looks a certificate up by: eight digits of its subject's hash, a dot, and a number. */
 static bool is_hashed_name(const char *name) {
     size_t digits = strspn(name, "0123456789abcdef");

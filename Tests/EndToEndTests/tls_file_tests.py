@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from admin import Admin, admin_port
@@ -339,6 +340,28 @@ class CheckTests(unittest.TestCase):
                 self.assertEqual(code == 0, message is None, output)
                 if message:
                     self.assertRegex(output, message)
+
+    def test_upstreams_share_the_authorities_of_the_system(self):
+        """A pipe gives what it has once: whoever reads it again would wait for ever."""
+        with tempfile.TemporaryDirectory(prefix="recast-authorities-") as folder:
+            pipe, file = os.path.join(folder, "pipe"), os.path.join(folder, "recast.yaml")
+            os.mkfifo(pipe)
+            names = "".join(f"  u{number}: {{ address: 'a{number}.example:443', tls: true }}\n" for number in range(20))
+            routes = "".join(f"  - {{ name: r{number}, match: /r{number}, upstream: u{number} }}\n" for number in range(20))
+            with open(file, "w") as settings:
+                settings.write(f"version: 1\nlisten: 127.0.0.1:8080\nupstreams:\n{names}routes:\n{routes}")
+
+            def give():
+                with open(pipe, "wb") as end, open(path("ca.pem"), "rb") as authorities:
+                    end.write(authorities.read())
+
+            giver = threading.Thread(target=give, daemon=True)
+            giver.start()
+            result = subprocess.run(
+                [RECAST, "check", "--strict", file], env={**os.environ, "SSL_CERT_FILE": pipe, "SSL_CERT_DIR": folder},
+                capture_output=True, text=True, timeout=DEADLINE)
+            giver.join(DEADLINE)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_names_of_upstreams_are_hosts_alone(self):
         for key, value, is_fine in (

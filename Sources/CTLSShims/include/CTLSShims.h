@@ -61,6 +61,12 @@ int recast_tls_use_key(recast_tls_context *context, const char *text, size_t cou
 int recast_tls_add_anchors(recast_tls_context *context, const char *text, size_t count, bool tells);
 /* Those of the system. */
 bool recast_tls_use_system_anchors(recast_tls_context *context);
+/* Those of the system, for many contexts; NULL where there is no memory. A file of them takes 20 ms and 800 KB. */
+typedef struct recast_tls_anchors recast_tls_anchors;
+recast_tls_anchors *recast_tls_anchors_create(void);
+void recast_tls_anchors_free(recast_tls_anchors *anchors);
+/* Instead of recast_tls_use_system_anchors, for a context to which no revocation lists are added: they stand in the same store. */
+bool recast_tls_share_anchors(recast_tls_context *context, recast_tls_anchors *anchors);
 /* Whether the context has any anchor: one that was loaded, or one in the folder where OpenSSL looks for those of the system. */
 bool recast_tls_has_anchors(const recast_tls_context *context);
 /* Revocation lists; leaves are looked up in them from then on. */

@@ -63,8 +63,9 @@ public final class TLSClientContext: Sendable {
     internal static let chainLimit = 32
 
     /// Reads the files.
+    /// - Parameter system: the system's authorities, where others read them, too.
     /// - Throws: `TLSFileError` for the first that can't be used.
-    public init(_ options: TLSClientOptions) throws(TLSFileError) {
+    public init(_ options: TLSClientOptions, system: TLSSystemAnchors? = nil) throws(TLSFileError) {
         self.options = options
         handle = try TLSContextHandle(isClient: true, minimum: options.minimum, maximum: options.maximum)
         // SAFETY: no other code has the context yet.
@@ -74,11 +75,11 @@ public final class TLSClientContext: Sendable {
         case .none:
             pins = []
             pinsKeys = false
-            try Self.trust(options, handle)
+            try Self.trust(options, handle, system)
         case .keys(let keys):
             pins = Set(keys)
             pinsKeys = true
-            try Self.trust(options, handle)
+            try Self.trust(options, handle, system)
         case .certificates(let paths):
             var found: Set<TLSPin> = []
             for path in paths {
@@ -101,10 +102,14 @@ public final class TLSClientContext: Sendable {
         unsafe recast_tls_verify_peer(handle.pointer, options.verifies, false)
     }
 
-    private static func trust(_ options: TLSClientOptions, _ handle: TLSContextHandle) throws(TLSFileError) {
+    private static func trust(
+        _ options: TLSClientOptions, _ handle: TLSContextHandle, _ system: TLSSystemAnchors?
+    ) throws(TLSFileError) {
         if let path = options.authorities {
             try handle.trust(path, .authorities, tells: false)
         } else if options.verifies {
+            // Revocation lists would hold for all that share.
+            if options.revocations == nil, let system, system.share(with: handle) { return }
             // SAFETY: no other code has the context yet.
             _ = unsafe recast_tls_use_system_anchors(handle.pointer)
         }

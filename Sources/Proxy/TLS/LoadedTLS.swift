@@ -30,10 +30,20 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
     }
 
     /// Loads `files` by `make`.
-    init(_ files: [String], make: @escaping @Sendable () throws(TLSFileError) -> Context) throws(TLSFileError) {
+    convenience init(
+        _ files: [String], make: @escaping @Sendable () throws(TLSFileError) -> Context
+    ) throws(TLSFileError) {
+        try self.init(files, first: make, make: make)
+    }
+
+    /// Loads `files` by `first`, and later by `make`.
+    init(
+        _ files: [String], first: () throws(TLSFileError) -> Context,
+        make: @escaping @Sendable () throws(TLSFileError) -> Context
+    ) throws(TLSFileError) {
         self.files = files
         self.make = make
-        loaded = Mutex(try Loaded(files, make))
+        loaded = Mutex(try Loaded(files, first))
     }
 
     /// What new connections begin with.

@@ -7,9 +7,12 @@ public final class UpstreamTLS: Sendable, Hashable {
     let loaded: LoadedTLS<TLSClientContext>
 
     /// Loads the files.
-    public init(_ options: TLSClientOptions) throws(TLSFileError) {
+    /// - Parameter system: the system's authorities, where upstreams beside it believe them, too. A later load reads them anew.
+    public init(_ options: TLSClientOptions, system: TLSSystemAnchors? = nil) throws(TLSFileError) {
         self.options = options
-        loaded = try LoadedTLS(options.files) { () throws(TLSFileError) in try TLSClientContext(options) }
+        loaded = try LoadedTLS(
+            options.files, first: { () throws(TLSFileError) in try TLSClientContext(options, system: system) },
+            make: { () throws(TLSFileError) in try TLSClientContext(options) })
     }
 
     /// What new connections begin with.

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Proxy
 
 /// Reads `upstreams`.
@@ -5,6 +6,12 @@ struct UpstreamReader {
     let context: ReadingContext
     /// What the bodies of all upstreams may be on disk; nil where that could not be read.
     let spool: SectionReader.Bound<Int>?
+    private let system = TLSSystemAnchors()
+
+    init(context: ReadingContext, spool: SectionReader.Bound<Int>?) {
+        self.context = context
+        self.spool = spool
+    }
 
     /// The upstreams, those that can't be read without an address; the names of all that are there, to check the routes
     /// against, and where they stand.
@@ -52,7 +59,7 @@ struct UpstreamReader {
         section.word("balance", into: &upstream.balance)
         upstream.health = UpstreamHealthReader(context: context).read(section, upstream.health)
         let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
-        upstream.tls = UpstreamTLSReader(context: context).read(
+        upstream.tls = UpstreamTLSReader(context: context, system: system).read(
             section, of: member.key, hasName: hasName, offersHTTP2: upstream.version == .http2)
         UpstreamFramingReader(context: context, total: spool).read(section, into: &upstream)
         section.finish()

@@ -5,6 +5,8 @@ internal import Proxy
 /// Reads `tls` of an upstream: `true`, `false` or a mapping.
 struct UpstreamTLSReader {
     let context: ReadingContext
+    /// Read once for all upstreams of the file: a hundred took two seconds and 80 MB.
+    let system: TLSSystemAnchors
 
     /// - Parameters:
     ///   - name: the upstream's.
@@ -35,7 +37,7 @@ struct UpstreamTLSReader {
         }
         guard context.failures == failures, !context.environment.lacksSecrets else { return nil }
         do throws(TLSFileError) {
-            let tls = try UpstreamTLS(options)
+            let tls = try UpstreamTLS(options, system: system)
             files.tell(tls.context.loadedFiles, of: "upstream \(name)")
             return tls
         } catch {
