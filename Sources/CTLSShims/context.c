@@ -70,20 +70,18 @@ static int choose_certificate(SSL *ssl, int *alert, void *argument) {
     (void)alert;
     const recast_tls_context *context = argument;
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
-    if (name == NULL) return SSL_TLSEXT_ERR_OK;
+    if (name == NULL || context->alternative_count == 0) return SSL_TLSEXT_ERR_OK;
     /* The dot of an absolute name is none of it here (RFC 6066 §3), but some clients send it. */
     size_t count = strlen(name);
     if (count > 1 && name[count - 1] == '.') count--;
     for (int pass = 0; pass < 2; pass++) {
         unsigned flags = pass == 0 ? X509_CHECK_FLAG_NO_WILDCARDS : X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
-        X509 *own = SSL_CTX_get0_certificate(context->ssl);
-        if (own != NULL && X509_check_host(own, name, count, flags, NULL) == 1) return SSL_TLSEXT_ERR_OK;
-        for (size_t at = 0; at < context->alternative_count; at++) {
-            SSL_CTX *other = context->alternatives[at]->ssl;
-            X509 *certificate = SSL_CTX_get0_certificate(other);
-            if (certificate == NULL || X509_check_host(certificate, name, count, flags, NULL) != 1) continue;
-            return use_identity(ssl, other, certificate) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
-        }
+        size_t number = 0;
+        if (!recast_tls_certificate_for(context, name, count, flags, pass == 1, &number)) continue;
+        if (number == 0) return SSL_TLSEXT_ERR_OK;
+        SSL_CTX *other = context->alternatives[number - 1]->ssl;
+        bool is_used = use_identity(ssl, other, SSL_CTX_get0_certificate(other));
+        return is_used ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
     }
     return SSL_TLSEXT_ERR_OK;
 }
@@ -174,6 +172,7 @@ void recast_tls_context_free(recast_tls_context *context) {
     if (context == NULL) return;
     SSL_CTX_free(context->ssl);
     sk_X509_CRL_pop_free(context->lists, X509_CRL_free);
+    recast_tls_forget_names(context);
     free(context->alternatives);
     free(context);
 }
@@ -399,7 +398,7 @@ bool recast_tls_set_alternatives(
     free(context->alternatives);
     context->alternatives = copy;
     context->alternative_count = count;
-    return true;
+    return recast_tls_list_names(context);
 }
 
 bool recast_tls_seconds_of(const ASN1_TIME *time, int64_t *seconds) {

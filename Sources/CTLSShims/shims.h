@@ -3,11 +3,21 @@
 #define RECAST_CTLS_INTERNAL_H
 #include "CTLSShims.h"
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+/* That a certificate has a name, or a pattern, of that hash: the context's own is number 0, the first alternative 1. */
+typedef struct {
+    uint64_t hash;
+    size_t number;
+} recast_tls_name;
 
 struct recast_tls_context {
     SSL_CTX *ssl;
     recast_tls_context **alternatives;
     size_t alternative_count;
+    /* By their hashes, then by their numbers; and the certificates whose names aren't among them. */
+    recast_tls_name *names, *unlisted;
+    size_t name_count, unlisted_count;
     /* The revocation lists that were added; NULL without any. Not the store's: that one is changed while it is in use. */
     STACK_OF(X509_CRL) *lists;
     /* As they were asked for: 12 or 13. */
@@ -32,6 +42,13 @@ struct recast_tls {
     unsigned ticket_count;
     SSL_SESSION *tickets[RECAST_TLS_TICKETS];
 };
+
+/* Lists the names of the context's certificates. False, and nothing is listed, where there is no memory. */
+bool recast_tls_list_names(recast_tls_context *context);
+void recast_tls_forget_names(recast_tls_context *context);
+/* The number of the first certificate that is for the name, by X509_check_host with these flags; false where none is. */
+bool recast_tls_certificate_for(
+    const recast_tls_context *context, const char *name, size_t count, unsigned flags, bool takes_patterns, size_t *number);
 
 /* Whether a handshake can be made with the context's key, which has none yet. */
 bool recast_tls_key_is_usable(const recast_tls_context *context);

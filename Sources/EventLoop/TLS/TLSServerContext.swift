@@ -83,7 +83,9 @@ public final class TLSServerContext: Sendable {
         guard !alternatives.isEmpty else { return }
         let pointers = unsafe alternatives.map { unsafe Optional($0.pointer) }
         // SAFETY: the list is copied, and self keeps what it points to; each session holds self.
-        _ = unsafe recast_tls_set_alternatives(handle.pointer, pointers, pointers.count)
+        guard unsafe recast_tls_set_alternatives(handle.pointer, pointers, pointers.count) else {
+            throw TLSFileError(role: .certificate, index: 0, path: "", reason: "there is no memory for its names")
+        }
     }
 
     /// The lives of the files.
