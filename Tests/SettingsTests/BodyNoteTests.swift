@@ -72,6 +72,70 @@ import Testing
     }
 
     @Test(
+        "an option of an output that is about values which never come",
+        arguments: [
+            ("form -> json(booleans: numeric)", true), ("form(types: safe) -> json(booleans: numeric)", false),
+            ("form -> json(booleans: literal)", false), ("json -> form(booleans: numeric)", false),
+            ("auto -> json(booleans: numeric)", false),
+            ("multipart(json_parts: parse) -> form(booleans: numeric)", false),
+            ("xml -> json(booleans: numeric)", true), ("xml(recognize: booleans) -> json(booleans: numeric)", false),
+            ("form -> json(remove_nulls: keys)", true), ("form(nulls: key) -> json(remove_nulls: keys)", false),
+            ("form -> json(remove_nulls: off)", false), ("plist -> json(remove_nulls: deep)", true),
+            ("json -> json(remove_nulls: true)", false), ("multipart -> form(remove_nulls: deep)", true),
+            // An input for files in which none was chosen.
+            ("multipart -> json(remove_nulls: deep)", false),
+            ("text(field: a) -> json(order: sorted)", true), ("form -> json(order: sorted)", false),
+            ("raw -> multipart(order: sorted)", true), ("xml -> json(order: sorted)", false),
+            ("{ decode: form, fields: { a: boolean }, encode: { as: json, booleans: numeric } }", false),
+            ("{ decode: form, fields: { a: json }, encode: { as: json, remove_nulls: deep } }", false),
+            ("{ decode: form, map: { set: { a: [{ b: true }] } }, encode: { as: json, booleans: numeric } }", false),
+            ("{ decode: form, map: { set: { a: null } }, encode: { as: json, remove_nulls: keys } }", false),
+            ("{ decode: form, map: { set: { a: b } }, encode: { as: json, remove_nulls: keys } }", true),
+            (
+                "{ decode: form, fields: { a: integer }, blanks: null, encode: { as: json, remove_nulls: keys } }",
+                false
+            ),
+            ("{ decode: { as: text, field: a }, map: { set: { b: c } }, encode: { as: json, order: sorted } }", false),
+        ])
+    func idle(conversion: String, isNoted: Bool) throws {
+        let quoted = conversion.hasPrefix("{") ? conversion : "'\(conversion)'"
+        for key in ["request", "response"] {
+            let file = try SettingsTestFile.parseRoutes("  - { name: a, upstream: app, match: /a, \(key): \(quoted) }")
+            let found = file.notes.filter { $0.code == "key_unused" }
+            #expect(found.count == (isNoted ? 1 : 0), "\(key): \(found)")
+            #expect(found.allSatisfy { $0.severity == .warning && $0.line == 5 })
+            #expect(found.allSatisfy { $0.subject == (key == "request" ? "route a" : "route a, response") })
+        }
+    }
+
+    @Test("what an idle option is for, where it stands")
+    func idleText() throws {
+        let route = "  - { name: a, upstream: app, match: /a, request: 'form -> json(booleans: numeric)' }"
+        let found = try #require(SettingsTestFile.parseRoutes(route).notes.first { $0.code == "key_unused" })
+        #expect(
+            found.description
+                == "route a: \"booleans\" is for booleans, and none of them can come here; "
+                + "it counts with types: safe, or a field of the type boolean or json")
+        #expect(found.column == 65)
+    }
+
+    @Test(
+        "a name that a rename can't write",
+        arguments: [(1024, true), (1025, false)])
+    func longName(count: Int, isFine: Bool) {
+        let name = String(repeating: "n", count: count)
+        for (conversion, isBounded) in [("form", true), ("multipart", true), ("json", false)] {
+            let mistakes = SettingsTestFile.mistakesOfRoutes(
+                "  - { name: a, upstream: app, match: /a, "
+                    + "request: { decode: form, map: { rename: { a: \(name) } }, encode: \(conversion) } }")
+            let expected =
+                "5:51: \"map.rename\" (\"a\"): the new name is longer than 1024 bytes (limits.key), so that no field can "
+                + "have it"
+            #expect(mistakes == (isFine || !isBounded ? [] : [expected]), "\(conversion)")
+        }
+    }
+
+    @Test(
         "a rule of responses whose conversion never comes to its work",
         arguments: [
             ("convert: json -> xml", []), ("when: { status: 200, type: application/json }, convert: json -> xml", []),

@@ -154,6 +154,10 @@ struct ConversionReader {
         readWithoutFiles(options, &plan)
         let outputs = Set([output] + [plan.outputWithoutFiles].compactMap { $0 })
         refuse(Self.outputOptions, other: Self.inputOptions, options, outputs, "output")
+        // Whether they can do anything is known when `map` and `fields` are read as well.
+        context.idleOptions = IdleOption.allCases.compactMap { option in
+            options.remaining.first { $0.key == option.rawValue }.map { (option, $0.position) }
+        }
         var fields = plan.fieldEncoding
         if Self.fieldFormats.contains(output) {
             fields = readOutputDialect(options)

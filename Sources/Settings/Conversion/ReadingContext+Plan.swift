@@ -1,11 +1,25 @@
 internal import Transcoding
 
 extension ReadingContext {
-    /// Reports what can't hold in a plan whose words are all right, whatever the body.
-    func check(_ plan: ConversionPlan, at position: SettingsNode.Position) {
-        for fault in plan.validate() {
+    /// Reports what can't hold in a plan whose words are all right, whatever the body, and warns of what it says for nothing.
+    ///
+    /// - Parameter which: behind the route's name, for warnings.
+    func check(_ plan: ConversionPlan, at position: SettingsNode.Position, of which: String = "") {
+        let options = idleOptions
+        idleOptions = []
+        let faults = plan.validate()
+        for fault in faults {
             let place = fault.field.map { " (\"\($0)\")" } ?? ""
             report(position, "\(fault.setting.map { "\"\($0)\"" } ?? "the conversion")\(place): \(fault.reason)")
+        }
+        guard faults.isEmpty, let route else { return }
+        for (option, position) in options where plan.idles(option) {
+            note(
+                SettingsNote(
+                    severity: .warning, code: "key_unused", line: position.line, column: position.column,
+                    subject: "route \(route)\(which)",
+                    message: "\"\(option.rawValue)\" is for \(option.use.what), and none of them can come here",
+                    hint: "it counts with \(option.use.remedy)", route: route))
         }
     }
 

@@ -46,6 +46,8 @@ final class ReadingContext {
 
     /// The name of the route that is being read.
     var route: String?
+    /// Where options of the output that was read last are written which may have nothing to do.
+    var idleOptions: [(option: IdleOption, position: SettingsNode.Position)] = []
     /// What of a file is being read; nil where the text is none.
     var level: SettingsKeys.Level?
     /// Whether the route's `request` is an expression, which has no room for `map` and `fields`.

@@ -145,7 +145,7 @@ struct ResponseRuleReader {
         }
         plan.limits = limits
         let failures = context.failures
-        context.check(plan, at: node.position)
+        context.check(plan, at: node.position, of: ", response")
         return context.failures == failures ? plan : nil
     }
 }

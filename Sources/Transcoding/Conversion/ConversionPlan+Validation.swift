@@ -39,6 +39,15 @@ extension ConversionPlan {
                     setting: "map.rename")
             }
         }
+        if output == .multipart || output == .form, inputs.contains(where: { $0.isFlat && streams(from: $0) }) {
+            for rename in map.rename where rename.to.leastLength > limits.key {
+                report(
+                    "rename",
+                    "the new name is longer than \(limits.key) bytes (limits.key), so that no field can have it",
+                    rename.from,
+                    setting: "map.rename")
+            }
+        }
         for (index, rename) in map.rename.enumerated() {
             guard let taken = map.taking(rename.from, before: index) else { continue }
             report(
@@ -263,6 +272,13 @@ extension FieldMap {
 extension FieldPath {
     /// Whether the first steps of the path are those of `other`.
     fileprivate func begins(with other: FieldPath) -> Bool { segments.starts(with: other.segments) }
+
+    /// The bytes that a field's name has at least which leads to the path.
+    fileprivate var leastLength: Int {
+        segments.reduce(0) { count, segment in
+            if case .key(let key) = segment { count + key.count } else { count + 1 }
+        }
+    }
 }
 
 extension XML.EncodingOptions {
