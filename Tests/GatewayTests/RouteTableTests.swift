@@ -454,6 +454,7 @@ import Testing
         "a host or media type that can't be read says what is wrong and where",
         arguments: [
             ("a.example:80", "a host is matched without its port", 9),
+            ("https://a.example", "a host is matched without a scheme", 0),
             ("a.*.example", "a star stands only at the start of a host, as in *.shop.example", 2),
             ("a b", "this byte does not occur in a host", 1),
             ("", "a host is empty", 0),

@@ -209,7 +209,9 @@ import Testing
     @Test(
         "a retry that isn't known is reported",
         arguments: [
-            ("on", "\"retry\" is not \"on\""), ("{ on: 404 }", "\"on\" takes the statuses 500 to 504, not 404"),
+            ("on", "\"retry\" is not \"on\""),
+            ("3", "\"retry\" is not \"3\": write off, or a mapping as in retry: {attempts: 1, on: [503]}"),
+            ("{ on: 404 }", "\"on\" takes the statuses 500 to 504, not 404"),
             ("{ on: [rset] }", "\"on\" is not \"rset\": did you mean \"reset\"?"),
             ("{ attempts: 0 }", "\"attempts\" is from 1 to 5, not 0"),
             ("{ attempts: 6 }", "\"attempts\" is from 1 to 5, not 6"),

@@ -27,6 +27,9 @@ public struct HostPattern: Hashable, Sendable {
                 throw PatternFault("a host doesn't begin with a dot: all names below one are *\(name)", at: at)
             }
             if byte == UInt8(ascii: ":") && !isLiteral {
+                if name.utf8.dropFirst(index).starts(with: "://".utf8) {
+                    throw PatternFault("a host is matched without a scheme", at: takesSubdomains ? 1 : 0)
+                }
                 throw PatternFault("a host is matched without its port", at: at)
             }
             if byte == UInt8(ascii: "*") {

@@ -127,7 +127,9 @@ final class SectionReader {
         for member in members {
             var hint = ""
             let nearest = NearestWord.of(member.key, among: known)
-            if let place = place(of: member.key) {
+            if let foreign = foreignPlace.flatMap({ ForeignKeys.hint(for: member.key, in: $0) }) {
+                hint = ": \(foreign)"
+            } else if let place = place(of: member.key) {
                 // A key that is known elsewhere may be a slip of the pen all the same, for one that isn't there.
                 let slip = nearest.flatMap {
                     NearestWord.isSlip(member.key, for: $0) && !given.contains($0) ? $0 : nil
@@ -142,6 +144,20 @@ final class SectionReader {
             context.report(member.position, "\(what) has no key \"\(member.key)\"\(hint)")
         }
         members = []
+    }
+
+    /// What of other proxies' settings this section is like.
+    private var foreignPlace: ForeignKeys.Place? {
+        guard let level = context.level, context.catalog == nil else { return nil }
+        switch level {
+        case .file where isRoot: return .file
+        case .route where isRoot, .defaults where isRoot: return .route
+        case .route where path == "match": return .match
+        case .upstream(let prefix) where path == prefix: return .upstream
+        case .upstream(let prefix) where path == "\(prefix).tls": return .upstreamTLS
+        case .file where path.hasPrefix("listen.") && path.hasSuffix(".tls"): return .listenerTLS
+        case .file, .route, .defaults, .upstream: return nil
+        }
     }
 
     /// Where a key stands that this section doesn't have.

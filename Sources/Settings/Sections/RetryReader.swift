@@ -15,8 +15,12 @@ struct RetryReader {
     func read(_ section: SectionReader, into options: inout RetryOptions) {
         let node = section.take("retry")
         if let node, case .scalar = node.content {
-            guard context.saysOff(node, "\"retry\"") || context.word(node, "\"retry\"", among: ["off"]) != nil
-            else { return }
+            guard context.saysOff(node, "\"retry\"") else {
+                guard let text = context.text(node, "\"retry\"") else { return }
+                return context.report(
+                    node.position,
+                    "\"retry\" is not \"\(text)\": write off, or a mapping as in retry: {attempts: 1, on: [503]}")
+            }
             options.isEnabled = false
             return section.record("retry", "off", .line(node.position.line))
         }
