@@ -45,7 +45,13 @@ struct ExplainedSample {
         let route = file.settings.routes[index]
         if let responseStatus { return try explained(as: responseStatus, of: route, index, in: file) }
         let converting = route.converting
-        let plan = try Self.conversion(of: route)
+        var plan = try Self.conversion(of: route)
+        // Nothing is converted of a request without content whose method seldom has some, whatever type it names.
+        if body.isEmpty, plan?.readsQuery == false, let method = route.match.methods.first,
+            !["POST", "PUT", "PATCH"].contains(method)
+        {
+            plan = nil
+        }
         // The type of a query is none of the request's content.
         let named =
             plan?.readsQuery == true ? nil : request.headers.last { $0.name.lowercased() == "content-type" }?.value

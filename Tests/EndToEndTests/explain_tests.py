@@ -539,7 +539,14 @@ routes:
   - { name: form, match: /form, upstream: app, request: form -> json, headers: { response: { set: { X-By: a } } } }
   - { name: other, match: /other, upstream: app, on_other_type: pass, request: form -> json }
   - { name: query, match: /query, upstream: app, request: query -> json }
+  - { name: gone, match: { method: DELETE, path: /gone }, upstream: app, request: form -> json, rewrite: /x }
 """)
+        # docs/conversions.md: of a request without content nothing is converted, but of a POST, PUT or PATCH that names its type.
+        for data, said in ((b"", "request: forwarded as it came"), (b"a=1", "request: form -> json, here ")):
+            result = self.recast("explain", path, "gone", "--type", FORM, data=data)
+            self.assertEqual(result.returncode, 0, result.errors)
+            self.assertIn("\nDELETE /x\n", result.output)
+            self.assertIn(said, result.output)
         for arguments, data, code, said in (
                 (("form", "--header", "Content-Type: application/json"), b'{"a":1}', 65, "unsupported_media_type"),
                 (("other", "--header", "content-type: text/plain"), b"a", 64, "a body of text/plain passes as it came"),
