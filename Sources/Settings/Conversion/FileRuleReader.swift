@@ -20,7 +20,7 @@ struct FileRuleReader {
         // `stream` is every rule's, since one may be about a file's name or size alone.
         let words = policies.isEmpty ? [.base64] : FilePolicy.allCases.filter { $0 == .stream || policies.contains($0) }
         for member in section.remaining {
-            guard let value = section.take(member.key) else { continue }
+            let value = member.value
             if member.key == "*", case .scalar = value.content {
                 rest = policy(value, policies, side, options, plan)
             } else if let rule = rule(member, value, words, options.path, plan) {
