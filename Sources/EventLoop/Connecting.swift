@@ -36,7 +36,7 @@ public final class Connecting {
         self.loop = loop
         self.address = address
         self.completion = completion
-        self.deadline = loop.now &+ min(nanoseconds, 1 << 62)
+        self.deadline = loop.activeNow &+ min(nanoseconds, 1 << 62)
         // SAFETY: this is the loop's reference; `finish` and `cancel` release it, whichever comes, once.
         _ = unsafe Unmanaged.passRetained(self)
         self.timer = Timer(loop: loop) { [unowned self] in timerFired() }
@@ -76,7 +76,7 @@ public final class Connecting {
         case EINPROGRESS, EINTR: waitForWritable()
         case EADDRNOTAVAIL: finishLater(.failure(hasSource ? .system(EADDRNOTAVAIL) : .noSource))
         case EAGAIN where address.isUnix:
-            let now = loop.now
+            let now = loop.activeNow
             guard now < deadline else { return finishLater(.failure(.timedOut)) }
             timer?.set(after: min(Self.retryInterval, deadline - now))
         default: finishLater(.failure(ConnectError(errno: errno)))
@@ -128,7 +128,7 @@ public final class Connecting {
 
     private func timerFired() {
         // SAFETY: the pointer is compared only.
-        if unsafe event == nil, loop.now < deadline {
+        if unsafe event == nil, loop.activeNow < deadline {
             attempt()
         } else {
             finish(.failure(.timedOut))

@@ -55,6 +55,8 @@ public final class EventLoop {
     ///
     /// SAFETY of `@exclusivity(unchecked)`: a number that is read and replaced as a whole.
     @safe @exclusivity(unchecked) @usableFromInline internal var stoodStill: UInt64 = 0
+    /// Called at the end of the tick that saw a standstill: for what gets old by itself, whatever this process does.
+    public var onStandstill: (() -> Void)?
     /// The clock as a tick read it last.
     private var lastRead: UInt64 = 0
     /// From when on the next pulse is so late that nothing can have turned; `.max`: no pulse is awaited.
@@ -170,6 +172,8 @@ public final class EventLoop {
             if now > pulseIsLate {
                 stoodStill &+= now &- lastRead
                 pulseIsLate = .max
+                catchUp = Self.catchUpTicks
+                if let onStandstill { later(onStandstill) }
             }
             lastRead = now
             cachedNow = now
@@ -177,8 +181,9 @@ public final class EventLoop {
         return now
     }
 
-    /// `now` without the time in which the process, or this thread, stood still (SIGSTOP, a debugger, a paused machine): for what a peer
-    /// owes in a time. It never goes back. What is shorter than the pulse and half a second goes unseen, as does all without a pulse.
+    /// `now` without the time in which the process, or this thread, stood still (SIGSTOP, a debugger, a paused machine): for timers, and
+    /// for what a peer owes in a time. It never goes back. What is shorter than the pulse and half a second goes unseen, as does all
+    /// without a pulse.
     @inlinable public var activeNow: UInt64 {
         // Nothing is called behind the first look, so that no caller has to keep the loop meanwhile.
         let now = cachedNow
@@ -262,10 +267,13 @@ public final class EventLoop {
 
     // MARK: Timers
 
-    /// Within a tick sockets come before timers, so what has arrived in time pushes its timeout back. When the process was
-    /// stopped (SIGSTOP, a debugger, a paused machine), more sockets may be ready than one tick reports, and every timer is
-    /// due: then all of them are looked at before timers fire, so that only those who sent nothing are timed out.
+    /// Within a tick sockets come before timers, so what has arrived in time pushes its timeout back. When the process was stopped
+    /// (SIGSTOP, a debugger, a paused machine), more sockets may be ready than one tick reports: then all of them are looked at before
+    /// timers fire, so that only those who sent nothing are timed out. A standstill that the pulse shows counts in no timer, and one may
+    /// be due in a moment all the same; behind one that it doesn't, for it was short or there is no pulse, every timer is due.
     private func wheelIsDue() {
+        let now = activeNow
+        guard catchUp == 0 else { return }
         if wheel.lateness(now: now) > Self.standstill {
             catchUp = Self.catchUpTicks
         } else {
@@ -277,13 +285,13 @@ public final class EventLoop {
     private func tickCaughtUp() {
         catchUp -= 1
         guard catchUp == 0 else { return }
-        wheel.advance(to: now)
+        wheel.advance(to: activeNow)
         armWheel()
     }
 
     /// Makes libevent's timer ring at the wheel's next tick if it wouldn't by then.
     internal func armWheel() {
-        guard let wait = wheel.nextWait(now: now) else { return }
+        guard let wait = wheel.nextWait(now: activeNow) else { return }
         let microseconds = Int(wait / 1000) + 1000
         var interval = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
         // SAFETY: the event was assigned in init; the interval is copied.

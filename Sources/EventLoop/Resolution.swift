@@ -79,13 +79,13 @@ public final class Resolution {
     /// Both families of `name` are about to be asked for, within so many nanoseconds.
     internal func begin(_ name: String, within nanoseconds: UInt64) {
         self.name = name
-        deadline = loop.now &+ min(nanoseconds, 1 << 62)
+        deadline = loop.activeNow &+ min(nanoseconds, 1 << 62)
         timer = Timer(loop: loop) { [unowned self] in timerFired() }
         timer?.set(after: min(Self.patience, nanoseconds / 2))
     }
 
     private func timerFired() {
-        let now = loop.now
+        let now = loop.activeNow
         guard now < deadline, chosen == nil else {
             return finish(foundOr(fault ?? verdict ?? .timedOut), ttl: foundTTL)
         }
@@ -165,7 +165,7 @@ public final class Resolution {
         if chosen.isSure { return finishLater(foundOr(.notFound), ttl: foundTTL) }
         guard !isResting else { return }
         isResting = true
-        let now = loop.now
+        let now = loop.activeNow
         timer?.set(after: deadline > now ? min(Self.rest, deadline - now) : 1)
     }
 

@@ -1,4 +1,5 @@
-/// All timers of a loop: 1024 slots of 2^25 ns (33.6 ms), a round of 34 s, driven by one timer of libevent.
+/// All timers of a loop: 1024 slots of 2^25 ns (33.6 ms), a round of 34 s, driven by one timer of libevent. What it is told as `now` is
+/// the loop's `activeNow`.
 ///
 /// A timer sits in the slot of the tick at which it is looked at next. Setting it to a later time only stores the new
 /// deadline; when the slot comes up the timer is moved on. So a timeout that is pushed back with every request costs one

@@ -501,6 +501,46 @@ class SignalTests(ReloadTestCase):
         self.assertEqual(client.response().body, b"abc")
         self.assertEqual(bytes(other.response(stream).body), b"abc")
 
+    def test_a_standstill_counts_in_no_time_of_a_request_and_idle_connections_are_too_old_behind_it(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            if exchange.received.target == "/plain/held":
+                go_on.wait(DEADLINE)
+            exchange.answer()
+
+        self.upstream.script = script
+        other = Upstream()
+        self.addCleanup(other.stop)
+        port, admin = admin_port()
+        recast = Recast(
+            PLAIN + '  - { name: other, match: "/other", upstream: other }\n',
+            {"app": f"{{ address: 127.0.0.1:{self.upstream.port}, max_requests: 1, queue: {{ timeout: 4s }} }}",
+             "other": f"{{ address: 127.0.0.1:{other.port}, idle: 4s }}"},
+            settings=admin + "defaults: { timeouts: { request: 4s, first_byte: 4s } }\n")
+        self.addCleanup(recast.remove)
+        self.addCleanup(self._end, recast.process)
+        self.assertEqual(self.status("/other", recast.port), 200)
+        held, queued = Client(recast.port), Client(recast.port)
+        for client in (held, queued):
+            self.addCleanup(client.socket.close)
+        held.request("GET", "/plain/held")
+        self.upstream.wait_for(1)
+        queued.request("GET", "/plain/queued")
+        state = Admin(port)
+        wait_until("it waits", lambda: state.json("/upstreams")["upstreams"][0]["queued"] == 1)
+        recast.process.send_signal(signal.SIGSTOP)
+        time.sleep(6)  # the fault itself: longer than each of the times
+        recast.process.send_signal(signal.SIGCONT)
+        wait_until("the idle connection is closed", lambda: not other.readers)
+        for _ in range(50):  # the timers that came due have fired by then
+            self.assertEqual(self.status("/other", recast.port), 200)
+        self.assertEqual(other.connection_count, 2)
+        go_on.set()
+        self.assertEqual(held.response().status, 200)
+        self.assertEqual(queued.response().status, 200)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -83,6 +83,28 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a standstill that the pulse shows counts in no timer, and is told once`(pulses: Bool) throws {
+        try withLoop { loop in
+            var (fired, told) = (UInt64(0), 0)
+            loop.onStandstill = { told += 1 }
+            let start = loop.now
+            let timer = Timer(loop: loop) {
+                fired = loop.now - start
+                loop.stop()
+            }
+            // In front of the standstill a later time is forgotten, and in it nothing is hastened.
+            timer.set(after: 100 * second)
+            timer.hasten(to: second / 2)
+            let stop = Timer(loop: loop) { usleep(900_000) }
+            if pulses { loop.inbox.perform { $0.pulse(next: second / 10) } }
+            stop.set(after: second / 20)
+            loop.run()
+            #expect(fired >= (pulses ? 1_350_000_000 : 900_000_000))
+            #expect(told == (pulses ? 1 : 0))
+        }
+    }
+
     @Test func `pulses that come in time take nothing of it`() throws {
         try withLoop { loop in
             let start = loop.activeNow

@@ -41,7 +41,7 @@ final class MemoryQueue {
 
     func add(_ waiter: any MemoryWaiter) {
         if waiting.isEmpty { timer?.set(after: Self.lookAgain) }
-        waiting.append((waiter, loop.now + wait))
+        waiting.append((waiter, loop.activeNow + wait))
         memory.counters.waited += 1
     }
 
@@ -62,7 +62,7 @@ final class MemoryQueue {
         }
         // What goes on may end at once, and that may end others: the list is looked at anew each time.
         while let first = waiting.first, first.waiter.memoryMayHaveCome() { remove(first.waiter) }
-        while let first = waiting.first, first.deadline <= loop.now {
+        while let first = waiting.first, first.deadline <= loop.activeNow {
             waiting.removeFirst()
             first.waiter.memoryDidNotCome()
         }

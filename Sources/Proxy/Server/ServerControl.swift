@@ -254,7 +254,7 @@ final class ServerControl {
     private func drainAll() {
         isDraining = true
         let grace = settings.grace.nanoseconds
-        graceEnd = worker.loop.now + grace
+        graceEnd = worker.loop.activeNow + grace
         endWithin(longestEnd + Self.endTime)
         for other in others { drain(other.inbox) }
         worker.drain(within: grace) { [unowned self] in ended(cut: worker.connectionsCut) }
@@ -266,7 +266,7 @@ final class ServerControl {
 
     /// One that has started late has what is left of the grace time.
     private func drain(_ inbox: LoopInbox) {
-        let now = worker.loop.now
+        let now = worker.loop.activeNow
         let left = graceEnd > now ? graceEnd - now : 0
         inbox.perform { loop in Self.worker(of: loop).drain(within: left) { loop.stop() } }
     }

@@ -25,7 +25,7 @@ final class ConnectAttempt {
         self.pool = pool
         self.endpoint = endpoint
         self.startedAt = pool.loop.now
-        self.deadline = pool.loop.now + timeout
+        self.deadline = pool.loop.activeNow + timeout
         self.completion = completion
         pool.opened(endpoint)
         connecting = Connect.start(loop: pool.loop, address: endpoint.address, timeout: timeout) { [self] result in
@@ -96,7 +96,7 @@ final class ConnectAttempt {
 
     /// What is left of the attempt's time, in nanoseconds, at least 1.
     var timeLeft: UInt64 {
-        let now = pool.loop.now
+        let now = pool.loop.activeNow
         return deadline > now ? deadline - now : 1
     }
 

@@ -67,6 +67,9 @@ final class NameSource {
         lookUp = nil
     }
 
+    /// The process has stood still, and the timer with it: what was looked up before may be too old.
+    func noticeStandstill() { if timer.isSet { resolve() } }
+
     private func succeeded(_ answer: [SocketAddress], seconds: Int, isPartial: Bool) {
         if fault != nil { pool.tell(recovery: "the name \(host) is resolved again") }
         fault = nil

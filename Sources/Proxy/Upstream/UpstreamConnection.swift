@@ -143,6 +143,9 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         if !stream.isReading { stream.resumeReading() }
     }
 
+    /// Whether it has been idle for longer than it may, as servers and what lies between count: our timer stands still with the process.
+    var isOverdue: Bool { phase == .idle && pool.loop.now &- idleSince > pool.idleTime }
+
     func close() {
         guard phase != .closed else { return }
         if phase != .idle { pool.ended(on: endpoint) }

@@ -251,6 +251,18 @@ final class UpstreamPool {
         for connection in endpoint.shared { connection.drain() }
     }
 
+    /// The process has stood still, which no timer counts: names are looked up again, and idle connections that have become
+    /// too old meanwhile are closed.
+    func noticeStandstill() {
+        for source in names { source.noticeStandstill() }
+        for endpoint in endpoints {
+            let overdue = endpoint.idle.filter(\.isOverdue)
+            endpoint.idle.removeAll(where: \.isOverdue)
+            for connection in overdue { connection.close() }
+            for connection in endpoint.shared where connection.isOverdue { connection.close() }
+        }
+    }
+
     // MARK: Counting
 
     /// A connection begins to be made.

@@ -52,6 +52,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     private let life: (until: UInt64, requests: Int)
     /// When bytes came last.
     private var heardAt: UInt64
+    /// When its last request ended.
+    private var idleSince: UInt64 = 0
     /// How often the server was asked for a sign of life since it has said anything in a stream, and when last.
     private var questions = 0
     private var askedAt: UInt64 = 0
@@ -125,6 +127,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
 
     /// Whether no request is on its way, and none was in this tick: it may be closed.
     var isIdle: Bool { phase == .open && wait == .request && streams == 0 }
+
+    /// As of `UpstreamConnection`.
+    var isOverdue: Bool { isIdle && pool.loop.now &- idleSince > pool.idleTime }
 
     /// A side for one exchange. Call it only when there is room.
     func take() -> HTTP2Upstream {
@@ -269,6 +274,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         }
         guard wait != .request else { return }
         wait = .request
+        idleSince = pool.loop.now
         timer.set(after: pool.idleTime)
     }
 

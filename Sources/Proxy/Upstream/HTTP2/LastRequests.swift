@@ -26,8 +26,8 @@ final class LastRequests: StreamHandler {
         self.silence = silence
         timer = Timer(loop: loop)
         taken = stream.bytesTaken
-        takenAt = loop.now
-        heardAt = loop.now
+        takenAt = loop.activeNow
+        heardAt = loop.activeNow
         stream.handler = self
         stream.shutdownWrite()
         stream.resumeReading()
@@ -36,7 +36,7 @@ final class LastRequests: StreamHandler {
     }
 
     private func lookAtServer() {
-        let (now, taken) = (loop.now, stream.bytesTaken)
+        let (now, taken) = (loop.activeNow, stream.bytesTaken)
         if taken > self.taken { (self.taken, takenAt) = (taken, now) }
         let hasAll = stream.queued == 0 && taken == stream.bytesWritten
         // One that reads what its own system has would have given a window back, or taken more.
@@ -50,7 +50,7 @@ final class LastRequests: StreamHandler {
     }
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
-        heardAt = loop.now
+        heardAt = loop.activeNow
         dropped += bytes.count
         if dropped > Linger.bytes { close() }
         return bytes.count
