@@ -167,6 +167,57 @@ static bool has_list_of_another(const recast_tls_context *context) {
     return false;
 }
 
+/* Whether an anchor has the list's issuer's name, and whether none of those has signed it: several may have one name, as when an authority
+   takes another key. */
+static bool is_unsigned(const recast_tls_context *context, X509_CRL *list) {
+    bool is_anchors = false;
+    for (int place = 0; place < object_count(context); place++) {
+        X509 *anchor = anchor_at(context, place);
+        if (anchor == NULL || X509_NAME_cmp(X509_CRL_get_issuer(list), X509_get_subject_name(anchor)) != 0) continue;
+        if (X509_CRL_verify(list, X509_get0_pubkey(anchor)) == 1) return false;
+        is_anchors = true;
+    }
+    return is_anchors;
+}
+
+bool recast_tls_unsigned(const recast_tls_context *context, size_t number, char *issuer, size_t room) {
+    bool is_found = false;
+    for (int at = 0; at < sk_X509_CRL_num(context->lists) && !is_found; at++) {
+        X509_CRL *list = sk_X509_CRL_value(context->lists, at);
+        if (!is_unsigned(context, list) || number-- > 0) continue;
+        recast_tls_print_name(X509_CRL_get_issuer(list), issuer, room);
+        is_found = true;
+    }
+    ERR_clear_error();
+    return is_found;
+}
+
+/* When the first list of that issuer begins to hold. */
+static bool first_start(const STACK_OF(X509_CRL) *lists, const X509_NAME *issuer, int64_t *start) {
+    bool is_known = false;
+    for (int at = 0; at < sk_X509_CRL_num(lists); at++) {
+        const X509_CRL *list = sk_X509_CRL_value(lists, at);
+        int64_t own = 0;
+        if (X509_NAME_cmp(X509_CRL_get_issuer(list), issuer) != 0) continue;
+        if (!recast_tls_seconds_of(X509_CRL_get0_lastUpdate(list), &own)) continue;
+        if (!is_known || own < *start) *start = own;
+        is_known = true;
+    }
+    return is_known;
+}
+
+bool recast_tls_revocations_start(const recast_tls_context *context, int64_t *start) {
+    bool is_known = false;
+    for (int at = 0; at < sk_X509_CRL_num(context->lists); at++) {
+        int64_t first = 0;
+        if (!first_start(context->lists, X509_CRL_get_issuer(sk_X509_CRL_value(context->lists, at)), &first)) continue;
+        if (!is_known || first > *start) *start = first;
+        is_known = true;
+    }
+    ERR_clear_error();
+    return is_known;
+}
+
 bool recast_tls_unlisted(const recast_tls_context *context, size_t number, char *subject, size_t room) {
     if (sk_X509_CRL_num(context->lists) <= 0 || has_list_of_another(context)) return false;
     for (int at = 0; at < object_count(context); at++) {

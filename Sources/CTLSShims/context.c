@@ -13,6 +13,10 @@ static const char ciphers[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
     "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
+/* Bytes of all certificates that a client may show: to read and to follow 100 KB, which OpenSSL takes, costs the loop 36 ms, and anybody
+   can send them. A chain of three or four has less than 10 KB. */
+#define LONGEST_CHAIN 32768
+
 static const uint8_t protocols[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 /* Counts what a peer may send to make us work after the handshake: KeyUpdate, tickets, wishes to renegotiate. */
@@ -162,6 +166,13 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
         /* For clients of 1.2 without tickets; all others keep their sessions themselves. */
         SSL_CTX_sess_set_cache_size(ssl, 4096);
         SSL_CTX_set_num_tickets(ssl, 2);
+        context->ticket_keys = recast_tls_ticket_keys_create();
+        if (context->ticket_keys == NULL) {
+            recast_tls_context_free(context);
+            return NULL;
+        }
+        recast_tls_seal_with_own_keys(context);
+        SSL_CTX_set_max_cert_list(ssl, LONGEST_CHAIN);
     }
     recast_tls_bound_sessions(context, is_client);
     ERR_clear_error();
@@ -171,6 +182,7 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
 void recast_tls_context_free(recast_tls_context *context) {
     if (context == NULL) return;
     SSL_CTX_free(context->ssl);
+    recast_tls_ticket_keys_free(context->ticket_keys);
     sk_X509_CRL_pop_free(context->lists, X509_CRL_free);
     recast_tls_forget_names(context);
     free(context->alternatives);

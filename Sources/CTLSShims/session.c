@@ -65,6 +65,11 @@ void recast_tls_free(recast_tls *session, bool is_sound) {
     free(session);
 }
 
+static bool reads_certificates(const SSL *ssl) {
+    OSSL_HANDSHAKE_STATE state = SSL_get_state(ssl);
+    return state == TLS_ST_SR_CERT || state == TLS_ST_CR_CERT;
+}
+
 /* What a call that didn't succeed came to. */
 static int outcome_of(recast_tls *session, int returned) {
     switch (SSL_get_error(session->ssl, returned)) {
@@ -75,6 +80,8 @@ static int outcome_of(recast_tls *session, int returned) {
     unsigned long error = ERR_peek_error();
     session->fault.reason = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;
     session->fault.text = ERR_reason_error_string(error);
+    if (session->fault.reason == SSL_R_EXCESSIVE_MESSAGE_SIZE && reads_certificates(session->ssl))
+        session->fault.reason = RECAST_TLS_LONG_CHAIN;
     long verification = SSL_get_verify_result(session->ssl);
     if (session->fault.reason == SSL_R_CERTIFICATE_VERIFY_FAILED) session->fault.verification = (int)verification;
     ERR_clear_error();

@@ -26,6 +26,8 @@ struct recast_tls_context {
     int (*allows)(const SSL *, const SSL_CTX *, int, int, int, void *, void *);
     /* What a server takes. */
     bool has_http1, has_http2;
+    /* What its tickets are sealed with; NULL for a client. */
+    struct recast_tls_ticket_keys *ticket_keys;
 };
 
 /* Tickets that wait to be taken; a server sends two. */
@@ -54,6 +56,11 @@ bool recast_tls_certificate_for(
 bool recast_tls_key_is_usable(const recast_tls_context *context);
 /* Ends the context's sessions with what their peers were verified by. */
 void recast_tls_bound_sessions(recast_tls_context *context, bool is_client);
+/* NULL when memory is out. */
+struct recast_tls_ticket_keys *recast_tls_ticket_keys_create(void);
+void recast_tls_ticket_keys_free(struct recast_tls_ticket_keys *keys);
+/* Lets a server seal its tickets with the context's keys. */
+void recast_tls_seal_with_own_keys(recast_tls_context *context);
 /* The last second of a session, in seconds since 1970. */
 int64_t recast_tls_ticket_end(const recast_tls_ticket *ticket);
 /* In seconds since 1970. */

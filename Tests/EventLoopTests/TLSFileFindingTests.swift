@@ -100,6 +100,31 @@ import Testing
                 #expect(listed.isEmpty)
             }
         }
+        // A list that another key has signed under the authority's name; one of two keys of that name is enough.
+        try withFile(["ca.crl", "forged.crl"]) { lists in
+            options.clientAuthorities = Certificates.path("ca.pem")
+            options.revocations = lists
+            let forged = try TLSServerContext(options).loadedFiles.findings(at: now)
+            #expect(forged.map(\.kind) == [.unsigned(issuer: "CN=ca")])
+            #expect(forged.map(\.isMistake) == [true])
+            try withFile(["ca.pem", "namesake-ca.pem"]) { path in
+                options.clientAuthorities = path
+                let listed = try found()
+                #expect(listed.isEmpty)
+            }
+        }
+        // One that holds from later on, beside none that does.
+        options.clientAuthorities = Certificates.path("ca.pem")
+        for (names, isEarly) in [(["future.crl"], true), (["future.crl", "ca.crl"], false)] {
+            try withFile(names) { lists in
+                options.revocations = lists
+                let early = try TLSServerContext(options).loadedFiles.findings(at: now)
+                // 2040-01-01.
+                #expect(early.map(\.kind) == (isEarly ? [.notYet(2_208_988_800)] : []))
+                #expect(early.map(\.role) == (isEarly ? [.revocations] : []))
+                #expect(early.first?.start == (isEarly ? 2_208_988_800 : nil))
+            }
+        }
         // The list may be of an authority below this one.
         options.clientAuthorities = Certificates.path("other-ca.pem")
         options.revocations = Certificates.path("ca.crl")

@@ -214,6 +214,26 @@ import Testing
         }
     }
 
+    /// Certificates of some 8 KiB behind the client's own.
+    @Test(arguments: [TLSVersion.tls12, .tls13], [3, 4])
+    func `of a client's chain 32 KiB are read`(_ version: TLSVersion, _ count: Int) throws {
+        let names = ["client.pem"] + Array(repeating: "wordy.pem", count: count)
+        let texts = try names.map { try String(contentsOfFile: Certificates.path($0), encoding: .utf8) }
+        let path = NSTemporaryDirectory() + "recast-chain-\(getpid())-\(version.rawValue)-\(count)"
+        try texts.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var server = serverOptions("server")
+        server.clientAuthorities = Certificates.path("ca.pem")
+        server.maximum = version
+        let client = clientOptions {
+            $0.identity = TLSIdentity(certificate: path, key: Certificates.path("client.key"))
+        }
+        try withSecurePair(server: server, client: client, endpoint: "a.example", waits: false) { pair in
+            pair.until { pair.atServer.facts != nil || pair.server.isClosed }
+            #expect(pair.server.tlsError?.word == (count == 3 ? nil : "chain_too_long"))
+        }
+    }
+
     @Test func `an authority that isn't self-signed ends chains`() throws {
         var server = serverOptions("below")
         server.clientAuthorities = Certificates.path("between.pem")

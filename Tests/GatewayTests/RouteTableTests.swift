@@ -457,6 +457,11 @@ import Testing
             ("https://a.example", "a host is matched without a scheme", 0),
             ("a.*.example", "a star stands only at the start of a host, as in *.shop.example", 2),
             ("a b", "this byte does not occur in a host", 1),
+            (
+                "a.bücher.example",
+                "clients ask for a host in ASCII, with its other letters as in xn--bcher-kva.example (`idn2` prints that form)",
+                3
+            ),
             ("", "a host is empty", 0),
             ("*.", "a host is empty", 0),
             (".", "a host has something between its dots, and before the last one", 0),

@@ -302,6 +302,12 @@ import Testing
                     + "\"https://b\""
             ),
             (
+                "{ address: \"a:1\", tls: { sni: bücher.example } }",
+                "4:36: \"sni\" is a name alone, as in app.internal, without a scheme, a port, a path or brackets, not "
+                    + "\"bücher.example\": a name goes on the wire in ASCII, with its other letters as in xn--bcher-kva.example "
+                    + "(`idn2` prints that form)"
+            ),
+            (
                 "{ address: \"a:1\", tls: { sni: 10.0.0.1 } }",
                 "4:36: \"sni\" is a name: an address is never asked for (RFC 6066 §3); \"name\" may be one"
             ),

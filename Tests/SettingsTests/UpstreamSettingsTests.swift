@@ -81,7 +81,8 @@ import Testing
             (String(repeating: "a.", count: 126) + "ab.", "no name, which has at most 253 characters"),
             ("1.2.3", "neither a name nor an address"), ("1.2.3.4.", "neither a name nor an address"),
             ("1.2.3.256", "neither a name nor an address"), ("app.1", "neither a name nor an address"),
-            ("bücher.example", "neither a name nor an address"), ("a!b", "neither a name nor an address"),
+            ("bücher.example", "no name, since a name goes on the wire in ASCII"),
+            ("a!b", "neither a name nor an address"),
         ])
     func noNames(_ name: String, reason: String) {
         let mistakes = SettingsTestFile.mistakes(text("\"\(name):3000\"", ""))

@@ -29,7 +29,7 @@ void recast_tls_wire_free(recast_tls_wire *wire);
 /* Gives back the memory of records beyond `limit` bytes. */
 void recast_tls_wire_shrink(recast_tls_wire *wire, size_t limit);
 
-/* ---- Contexts. They don't change once a session was made, and may then be used from several threads. */
+/* ---- Contexts. But for the keys of tickets they don't change once a session was made, and may then be used from several threads. */
 
 typedef struct recast_tls_context recast_tls_context;
 
@@ -73,6 +73,11 @@ bool recast_tls_has_anchors(const recast_tls_context *context);
 int recast_tls_add_revocations(recast_tls_context *context, const char *text, size_t count);
 /* Whether the peer's certificate is checked, and whether one is needed. */
 void recast_tls_verify_peer(recast_tls_context *context, bool is_checked, bool is_required);
+/* Draws a new key for a server's tickets where the last one has sealed for an hour, and wipes those by which nothing can be taken up any
+   more; `ahead` seconds count as passed, for tests. Any thread, at any time. */
+void recast_tls_renew_ticket_keys(recast_tls_context *context, int64_t ahead);
+/* Keys that are kept. */
+size_t recast_tls_ticket_key_count(recast_tls_context *context);
 /* Certificates for other names: contexts that live as long as this one. */
 bool recast_tls_set_alternatives(
     recast_tls_context *context, recast_tls_context *const *alternatives, size_t count);
@@ -107,6 +112,11 @@ bool recast_tls_has_authority(const recast_tls_context *context);
 /* The subject of the anchor with that number, from 0, of those that have no revocation list where others have one. */
 bool recast_tls_unlisted(const recast_tls_context *context, size_t number, char *subject, size_t room);
 
+/* Lists whose issuer is one of the anchors by its name, and that none of these has signed: the issuer of that with this number, from 0. */
+bool recast_tls_unsigned(const recast_tls_context *context, size_t number, char *issuer, size_t room);
+/* When all issuers have a list that holds: before that the certificates of one of them are refused. False without any list. */
+bool recast_tls_revocations_start(const recast_tls_context *context, int64_t *start);
+
 /* SHA-256 of each certificate of the text, or of its public key (SubjectPublicKeyInfo), 32 bytes each. `digests` has
    room for `room` of them. Returns the number, or -1 when one can't be read. */
 int recast_tls_digests(const char *text, size_t count, bool of_keys, uint8_t *digests, size_t room);
@@ -128,10 +138,13 @@ enum {
     RECAST_TLS_FAILED = 3,
 };
 
+/* The peer's certificates have more bytes than are read. */
+enum { RECAST_TLS_LONG_CHAIN = -1 };
+
 typedef struct {
     /* X509_V_ERR_..., 0 when the certificates are not the matter. */
     int verification;
-    /* SSL_R_...; 1000 and more: what the peer's alert said. */
+    /* SSL_R_...; 1000 and more: what the peer's alert said; or RECAST_TLS_LONG_CHAIN. */
     int reason;
     /* A constant text of OpenSSL's, or NULL. */
     const char *text;

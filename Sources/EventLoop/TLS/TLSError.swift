@@ -15,6 +15,8 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case revocationsExpired, noRevocations
         /// Its key is too short or its digest too weak for the system's security level.
         case weak
+        /// The chain has more bytes than are read of one.
+        case chainTooLong
         /// Anything else that is wrong with it.
         case badCertificate
         /// None of the pinned keys or certificates.
@@ -61,6 +63,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .revocationsExpired: "crl_expired"
         case .noRevocations: "no_crl"
         case .weak: "weak_certificate"
+        case .chainTooLong: "chain_too_long"
         case .badCertificate: "bad_certificate"
         case .pinMismatch: "pin_mismatch"
         case .noCertificate: "no_certificate"
@@ -99,7 +102,8 @@ extension TLSError {
             self.init(Self.verification(verification), detail: text)
         } else {
             let text = unsafe fault.text.map { unsafe String(cString: $0) }
-            self.init(Self.reason(reason), detail: text)
+            let isLong = Int(reason) == RECAST_TLS_LONG_CHAIN
+            self.init(Self.reason(reason), detail: isLong ? "its certificates have more bytes than are read" : text)
         }
     }
 
@@ -121,7 +125,8 @@ extension TLSError {
 
     /// SSL_R_… of sslerr.h; from 1000 on they are alerts of the peer.
     private static func reason(_ number: Int32) -> Reason {
-        switch number {
+        switch Int(number) {
+        case RECAST_TLS_LONG_CHAIN: .chainTooLong
         case 1000..<1256: .alert(Int(number) - 1000)
         case 199: .noCertificate
         case 235: .noProtocol

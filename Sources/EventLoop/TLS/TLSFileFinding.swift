@@ -18,6 +18,8 @@ public struct TLSFileFinding: Hashable, Sendable {
         case noAuthority
         /// An authority without a revocation list, where others have one: all that it has issued are refused.
         case unlisted(subject: String)
+        /// A revocation list with the name of an authority whose key hasn't signed it.
+        case unsigned(issuer: String)
         /// A certificate that no name chooses: those before it have all its names.
         case neverChosen
     }
@@ -51,6 +53,8 @@ public struct TLSLoadedFiles: Sendable {
     private var links: [(life: TLSFileLife, link: TLSChainLink)] = []
     /// What holds at any time.
     private var findings: [TLSFileFinding] = []
+    /// When each issuer has a revocation list that holds, in seconds since 1970, and the file of these.
+    private var listed: (start: Int64, path: String)?
     /// The names of hosts that the certificates so far have, as far as they are known.
     private var names: Set<Substring> = []
 
@@ -81,12 +85,17 @@ public struct TLSLoadedFiles: Sendable {
         isServer: Bool
     ) {
         lives += handle.lives(trusted: trusted, role, revocations: revocations)
+        if let revocations { listed = handle.revocationsStart.map { ($0, revocations) } }
         guard let trusted, role == .authorities else { return }
         // A server's own certificate may be its only authority; a client's hardly.
         if isServer, !handle.hasAuthority {
             findings.append(.init(role: role, index: 0, path: trusted, kind: .noAuthority, isMistake: false))
         }
         guard let revocations else { return }
+        for issuer in handle.unsigned {
+            let kind = TLSFileFinding.Kind.unsigned(issuer: issuer)
+            findings.append(.init(role: .revocations, index: 0, path: revocations, kind: kind, isMistake: true))
+        }
         for subject in handle.unlisted {
             let kind = TLSFileFinding.Kind.unlisted(subject: subject)
             findings.append(.init(role: .revocations, index: 0, path: revocations, kind: kind, isMistake: false))
@@ -103,6 +112,10 @@ public struct TLSLoadedFiles: Sendable {
         for life in lives {
             if life.notAfter < now { note(life, .ended(life.notAfter), true) }
             if let notBefore = life.notBefore, notBefore > now { note(life, .notYet(notBefore), true) }
+        }
+        if let listed, listed.start > now {
+            found.append(
+                .init(role: .revocations, index: 0, path: listed.path, kind: .notYet(listed.start), isMistake: true))
         }
         func isOut(_ link: TLSChainLink) -> Bool { link.notAfter < now || link.notBefore > now }
         for (life, link) in links where isOut(link) {
@@ -196,6 +209,23 @@ extension TLSContextHandle {
     fileprivate var hasAuthority: Bool {
         // SAFETY: no session has the context yet.
         unsafe recast_tls_has_authority(pointer)
+    }
+
+    fileprivate var revocationsStart: Int64? {
+        var start: Int64 = 0
+        // SAFETY: no session has the context yet; the number is written during the call.
+        return unsafe recast_tls_revocations_start(pointer, &start) ? start : nil
+    }
+
+    /// The issuers of revocation lists that none of the authorities of their name has signed.
+    fileprivate var unsigned: [String] {
+        var issuers: [String] = []
+        var issuer = [CChar](repeating: 0, count: Self.subjectSize)
+        // SAFETY: as above.
+        while unsafe recast_tls_unsigned(pointer, issuers.count, &issuer, issuer.count) {
+            issuers.append(Self.text(issuer))
+        }
+        return issuers
     }
 
     /// The subjects of authorities without a revocation list.

@@ -25,7 +25,7 @@ public struct TLSFileLife: Hashable, Sendable {
     public let notAfter: Int64
 }
 
-/// An OpenSSL context. Not changed any more once it is in use, which is what makes it `Sendable`.
+/// An OpenSSL context. Not changed any more once it is in use, but for the keys of tickets, which have a lock: that makes it `Sendable`.
 @safe
 final class TLSContextHandle: @unchecked Sendable {
     let pointer: OpaquePointer

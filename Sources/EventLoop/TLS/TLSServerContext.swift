@@ -41,7 +41,7 @@ public struct TLSServerOptions: Hashable, Sendable {
 ///
 /// ALPN takes `h2` and `http/1.1`, as the options say, and `http/1.0` from a client that offers no newer one; a client that offers
 /// others alone gets `no_application_protocol` (RFC 7301 §3.2). TLS 1.2 with forward secrecy and authenticated encryption only; no
-/// renegotiation; tickets for resumption, whose keys live and die with the context.
+/// renegotiation; tickets for resumption, whose keys are the context's own, and new ones every hour.
 public final class TLSServerContext: Sendable {
     public let options: TLSServerOptions
     internal let handle: TLSContextHandle
@@ -86,6 +86,21 @@ public final class TLSServerContext: Sendable {
         guard unsafe recast_tls_set_alternatives(handle.pointer, pointers, pointers.count) else {
             throw TLSFileError(role: .certificate, index: 0, path: "", reason: "there is no memory for its names")
         }
+    }
+
+    /// Draws a new key for tickets where that is due, and wipes what opens none any more. To be called now and then, from any thread:
+    /// handshakes do it too, but where none comes a key would stay.
+    public func renewTicketKeys() { renewTicketKeys(ahead: 0) }
+
+    /// - Parameter seconds: taken for passed from now on, by tests.
+    internal func renewTicketKeys(ahead seconds: Int64) {
+        // SAFETY: self keeps the context; its keys have a lock.
+        unsafe recast_tls_renew_ticket_keys(handle.pointer, seconds)
+    }
+
+    internal var ticketKeyCount: Int {
+        // SAFETY: as above.
+        unsafe recast_tls_ticket_key_count(handle.pointer)
     }
 
     /// The lives of the files.

@@ -37,6 +37,11 @@ public struct HostPattern: Hashable, Sendable {
             }
             let isName =
                 ASCII.isAlpha(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            guard byte < 128 else {
+                throw PatternFault(
+                    "clients ask for a host in ASCII, with its other letters as in xn--bcher-kva.example (`idn2` prints that form)",
+                    at: at)
+            }
             guard isName || byte == UInt8(ascii: "_") || isLiteral else {
                 throw PatternFault("this byte does not occur in a host", at: at)
             }

@@ -2,7 +2,8 @@ internal import EventLoop
 internal import Glibc
 internal import Logging
 
-/// Looks every second whether files of certificates have changed, and loads what has. The main thread's.
+/// Looks every second whether files of certificates have changed, and loads what has; keys of tickets are renewed by the way. The main
+/// thread's.
 ///
 /// Asking beats being told here: whatever way a file is replaced (rename, Kubernetes' `..data` link, a mount, a network file
 /// system), its identity is another one. A file must be the same twice in a row, so that one that is being written, or a
@@ -48,6 +49,7 @@ final class CertificateWatch {
 
     private func look() {
         for index in entries.indices {
+            entries[index].source.renewTicketKeys()
             let stamps = entries[index].source.files.map { FileStamp($0) }
             let isSettled = stamps == entries[index].seen
             entries[index].seen = stamps

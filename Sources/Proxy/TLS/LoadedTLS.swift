@@ -73,6 +73,8 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
         return made.context.loadedFiles
     }
 
+    func renewTicketKeys() { context.renewTicketKeys() }
+
     /// Goes on with what `other` has loaded of the same files.
     func use(_ other: LoadedTLS) {
         let made = other.loaded.withLock { $0 }
@@ -90,10 +92,14 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
 protocol TLSContext: Sendable {
     var loadedFiles: TLSLoadedFiles { get }
     func isSame(as other: Self) -> Bool
+    /// To be called now and then: what tickets are sealed with gets old.
+    func renewTicketKeys()
 }
 
 extension TLSServerContext: TLSContext {}
-extension TLSClientContext: TLSContext {}
+extension TLSClientContext: TLSContext {
+    func renewTicketKeys() {}
+}
 
 /// Why files aren't loaded anew.
 struct ReloadFault: Error {
@@ -111,4 +117,6 @@ protocol LoadedFromFiles {
     /// Loads the files anew. What was loaded stays when one of them can't be used, or has run out where what was loaded hasn't:
     /// settings that name such files aren't served either.
     func reload() throws(ReloadFault) -> TLSLoadedFiles
+    /// As `TLSContext` has it.
+    func renewTicketKeys()
 }

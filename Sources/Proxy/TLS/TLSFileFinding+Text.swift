@@ -21,6 +21,8 @@ extension TLSFileFinding {
             "none of these certificates is an authority's: only who shows one of them is let in"
         case .unlisted(let subject):
             "there is no revocation list of the authority \(subject): all certificates that it has issued are refused (no_crl)"
+        case .unsigned(let issuer):
+            "a revocation list of \(issuer) isn't signed by that authority's key: all certificates that it has issued are refused"
         case .neverChosen:
             "no name chooses this certificate: those before it have all of its names"
         }
@@ -35,6 +37,7 @@ extension TLSFileFinding {
         case .notForServers, .notForClients: "tls_key_usage"
         case .noAuthority: "tls_no_authority"
         case .unlisted: "tls_unlisted_authority"
+        case .unsigned: "tls_list_signature"
         case .neverChosen: "tls_never_chosen"
         }
     }

@@ -73,7 +73,9 @@ enum AddressReader {
             default: false
             }
         }
-        guard isOfNames else { return "neither a name nor an address" }
+        guard isOfNames else {
+            return foreignLetters(text).map { "no name, since \($0)" } ?? "neither a name nor an address"
+        }
         if parts.contains(where: \.isEmpty) {
             return "no name, since nothing stands between two of its dots, or before one"
         }
@@ -89,6 +91,14 @@ enum AddressReader {
             return "no name, since a hyphen stands at the beginning or the end of it or beside a dot"
         }
         return nil
+    }
+
+    /// Of a name with letters beyond ASCII how such names are written (RFC 5890 §2.3.2.1): which bytes they become isn't for us to say, for
+    /// programs differ in what they take for the same letter.
+    static func foreignLetters(_ text: String) -> String? {
+        guard text.utf8.contains(where: { $0 >= 128 }) else { return nil }
+        return
+            "a name goes on the wire in ASCII, with its other letters as in xn--bcher-kva.example (`idn2` prints that form)"
     }
 
     /// Of a text that is a URL, or an address with a path: what to write in its place, if that is one which `reads`.

@@ -101,10 +101,11 @@ struct UpstreamTLSReader {
             return nil
         }
         guard AddressReader.isAddress(text) || AddressReader.nameFault(text) == nil else {
+            let why = AddressReader.foreignLetters(text).map { ": \($0)" } ?? ""
             context.report(
                 node.position,
                 "\"\(key)\" is \(isName ? "a name" : "a name or an address") alone, as in app.internal, without a scheme, "
-                    + "a port, a path or brackets, not \"\(text)\"")
+                    + "a port, a path or brackets, not \"\(text)\"\(why)")
             return nil
         }
         section.record(key, text, .line(node.position.line))
