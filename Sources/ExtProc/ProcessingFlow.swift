@@ -175,6 +175,12 @@ package struct ProcessingFlow: Sendable {
         writeHead(to: &output)
     }
 
+    /// Whether no message is left whose answer could say what becomes of the head and of content: in BUFFERED the head was answered, and
+    /// trailers came where content would have.
+    package var lacksPlace: Bool {
+        mode == .buffered && endsWithTrailers && owed == .nothing && !isHeadAlone && !isHeadSent && !isEnded
+    }
+
     /// Whether the data plane waits for an answer to the head, without which it sends no content.
     package var owesHead: Bool { owed == .head && mode == .buffered && !isHeadAlone }
 

@@ -63,6 +63,12 @@ ROUTES = "".join(f'  - {{ name: "c{number}", match: /c{number}, upstream: app, r
     rewrite: "/inner/${{path.id}}"
     headers:
       request: {{ set: {{ X-Id: "${{path.id}}", X-Kind: a }}, add: {{ X-Seen: by recast }}, remove: [Cookie, "X-Internal-*"] }}
+  - {{ name: to-query, match: "/to-query/{{id}}", upstream: app, rewrite: "/inner/${{path.id}}", request: json -> query }}
+  - name: ruled
+    match: /ruled
+    upstream: app
+    response: json -> form
+    headers: {{ response: {{ set: {{ X-Kind: a }}, add: {{ X-Seen: by recast }}, remove: [Server] }} }}
   - {{ name: credentials, match: /credentials, upstream: app, authorize: [{{ bearer: a-token-of-bytes }}] }}
   - {{ name: signed, match: /signed, upstream: app, request: form -> json, verify: {{ preset: github, secret: "{SECRET}" }} }}
   - {{ name: once, match: /once, upstream: app, request: form -> json,
@@ -289,6 +295,17 @@ class HeaderTests(ExtProcTestCase):
             self.assertEqual(message.body, b'{"a":"1"}' if media_type == FORM else b"a=1")
         self.assertEqual(message.fields.all(":path"), ["/inner/17"])
 
+    def test_in_buffered_the_path_is_known_before_what_becomes_of_the_query(self):
+        call = self.processing(BUFFERED)
+        sent = pseudo("POST", "/to-query/17?b=2", JSON)
+        call.headers("request", sent)
+        message = call.take_headers("request", sent)
+        self.assertEqual(message.fields.all(":path"), ["/inner/17?b=2"])
+        call.body("request", b'{"a":1}', end=True)
+        call.take_body("request", message, b'{"a":1}')
+        self.assertEqual(message.fields.all(":path"), ["/inner/17?b=2&a=1"])
+        self.assertEqual(call.finish()[0], 0)
+
     def test_a_refusal_is_the_only_answer_to_a_head(self):
         """Behind any other a data plane might forward the request before the refusal comes."""
         for mode in (FULL_DUPLEX, BUFFERED, STREAMED, NONE):
@@ -402,6 +419,33 @@ class ResponseTests(ExtProcTestCase):
         message = self.exchange("/rules/1", b"{}", JSON, request=b"a=1", fields=[("server", "x"), ("x-other", "stays")])
         self.assertEqual(message.fields.all("x-frame-options"), ["DENY"])
         self.assertEqual((message.fields.all("server"), message.fields.all("x-other")), ([], ["stays"]))
+
+    def test_in_buffered_an_empty_response_with_trailers_goes_through(self):
+        """No message is left by which the data plane's own could be changed, but where nothing is converted."""
+        fields = [("server", "x"), ("x-other", "stays"), ("x-seen", "before"), ("set-cookie", "a=b"), ("set-cookie", "c=d")]
+        for path, media_type, status in (
+                ("/ruled", JSON, "200"), ("/ruled", JSON, "404"), ("/ruled", "text/plain", "200"), ("/ruled", None, "200"),
+                ("/answer", JSON, "200"), ("/answer", None, "200"), ("/compressed", "text/plain", "200")):
+            with self.subTest(path, media_type=media_type, status=status):
+                call = self.processing(BUFFERED)
+                call.run("request", pseudo("GET", path))
+                head = [(":status", status), *([("content-type", media_type)] if media_type else []), *fields]
+                call.headers("response", head)
+                call.trailers("response", [("x-rows", "0")])
+                got = call.take_headers("response", head)
+                try:
+                    self.assertEqual(call.answer()[0], "response_trailers")
+                    self.assertEqual(call.finish()[0], 0)
+                except Refused as instead:
+                    got = instead.response
+                    self.assertEqual((got.body, call.status()[0]), (b"", 0))
+                self.assertEqual(got.status, int(status))
+                got = got.fields
+                self.assertEqual((got.get("content-type"), got.all("x-other")), (media_type, ["stays"]))
+                self.assertEqual(got.all("set-cookie"), ["a=b", "c=d"])
+                if path == "/ruled":
+                    self.assertEqual((got.all("x-kind"), got.all("server")), (["a"], []))
+                    self.assertEqual(sorted(value for line in got.all("x-seen") for value in line.split(", ")), ["before", "by recast"])
 
     def test_responses_without_content(self):
         for status, method in (("204", "POST"), ("304", "GET"), ("200", "HEAD")):

@@ -239,6 +239,23 @@ import Testing
         }
     }
 
+    @Test(
+        "BUFFERED: trailers in the place of content leave no message to change head and content by",
+        arguments: [false, true])
+    func noPlace(_ passes: Bool) throws {
+        for hasContent in [false, true] {
+            var bench = Bench(.buffered, .response)
+            bench.flow.passesContent = passes
+            try bench.flow.headCame(endsStream: false, length: nil)
+            if passes { bench.send() } else { bench.flow.answerHead(to: &bench.output) }
+            #expect(!bench.flow.lacksPlace)
+            if hasContent { #expect(try bench.content("a=1", endsStream: true)) }
+            #expect(try bench.flow.trailersCame(to: &bench.output) == !hasContent)
+            // What passes has said all of its head.
+            #expect(bench.flow.lacksPlace == (!passes && !hasContent))
+        }
+    }
+
     @Test("content where there can be none is no end that came twice, and is never left out", arguments: [false, true])
     func contentOfNone(_ endsStream: Bool) throws {
         for mode in BodyMode.allCases where endsStream || mode == .none {

@@ -212,13 +212,15 @@ extension Exchange {
         guard let route else { return }
         var lines = OutputBuffer()
         let movesQuery = requestTranscoder.readsQuery || requestTranscoder.writesQuery
-        if movesQuery ? !isEarly : route.rewrite != nil {
+        if movesQuery && !isEarly || route.rewrite != nil {
             do throws(ConversionError) {
-                try appendTarget(of: route, to: &lines)
+                try appendTarget(of: route, isEarly: isEarly, to: &lines)
             } catch {
                 throw .conversion(error, accepted: [])
             }
-            if !lines.span.isEqual(to: request.target) { change(.set, Self.pathName.span, lines.span) }
+            // What was said early, with the query that came, is taken back even where the target came so.
+            let isSaid = movesQuery && !isEarly && route.rewrite != nil
+            if isSaid || !lines.span.isEqual(to: request.target) { change(.set, Self.pathName.span, lines.span) }
             lines.removeAll()
         }
         if case .fixed(let host) = route.forwarding.host {
@@ -265,18 +267,19 @@ extension Exchange {
     }
 
     /// Writes a target that doesn't pass as it came: what the route rewrites, without a query that became the body, and with
-    /// the query that the body became last.
-    func appendTarget(of route: Route, to output: inout OutputBuffer) throws(ConversionError) {
+    /// the query that the body became last. `isEarly`: with the query that came, for nothing has become of it or of a body yet.
+    func appendTarget(of route: Route, isEarly: Bool = false, to output: inout OutputBuffer) throws(ConversionError) {
         let start = output.count
+        let keepsQuery = isEarly || !requestTranscoder.readsQuery
         if let rewrite = route.rewrite {
             let client = clientAddress
             try rewrite.appendTarget(
-                of: request, captures: captures, client: client.span, keepsQuery: !requestTranscoder.readsQuery,
+                of: request, captures: captures, client: client.span, keepsQuery: keepsQuery,
                 to: &output)
         } else {
-            request.appendPath(withQuery: !requestTranscoder.readsQuery, to: &output)
+            request.appendPath(withQuery: keepsQuery, to: &output)
         }
-        guard requestTranscoder.writesQuery, !requestTranscoder.query.isEmpty else { return }
+        guard !isEarly, requestTranscoder.writesQuery, !requestTranscoder.query.isEmpty else { return }
         let hasQuery = Scan.firstIndex(of: UInt8(ascii: "?"), in: output.span, from: start) != nil
         output.append(UInt8(ascii: hasQuery ? "&" : "?"))
         output.append(requestTranscoder.query)

@@ -61,6 +61,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private var isResponseBlocked = false
     /// The response's head, until its first content takes it along.
     private var responseHead: HeaderMutation?
+    /// All lines of a response that trailers have ended before any content, and which so has no message to be changed by.
+    private var wholeHead: OutputBuffer?
     /// Why what goes on of the request can't be held any longer until its end.
     private var shortage: Refusal?
     /// More of a response was to be sent in one message than may be.
@@ -416,6 +418,11 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             response.passesContent = true
         }
         exchange.respond(side.head, framing: framing)
+        // What no rule converts and nothing codes passes, so that all is known that becomes of the head.
+        if let exchange = self.exchange, exchange.machine.response == .streaming, exchange.record.responseCoding == nil
+        {
+            response.passesContent = true
+        }
         self.exchange?.settleResponse()
         if response.owesHead, !isAnswered { response.answerHead(to: &output) }
         if isAlone, self.exchange != nil { try endResponse() }
@@ -640,6 +647,12 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) {
         var lines = OutputBuffer()
+        if response.lacksPlace {
+            let position = start.fields.write(head, into: &lines)
+            addFields(&lines, position)
+            exchange?.tapAnswer(lines, from: position.fields)
+            return wholeHead = lines
+        }
         addFields(&lines, .start)
         exchange?.tapAnswer(lines, from: 0)
         var mutation = response.beginMutation()
@@ -702,12 +715,21 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         if let limit = isResponseTooLarge ? heldLimit : excess {
             return refuseResponse(.processing(.responseTooLarge(limit)))
         }
+        if let wholeHead { return sendInPlace(wholeHead) }
         do throws(CallError) {
             try response.end(to: &output)
         } catch {
             finish(error.status, error.reason)
         }
         flushLater()
+    }
+
+    /// Sends a response as an immediate one, in the place of the one that the data plane has: nothing is lost with that, since its trailers
+    /// speak of content that isn't what came, and it has no content.
+    private func sendInPlace(_ lines: OutputBuffer) {
+        wholeHead = nil
+        guard let exchange else { return }
+        _ = answer(exchange.record.status, isLast: true, content: response.pending.span) { $0.append(lines.span) }
     }
 
     /// Answers in the place of a response whose content is whole and can't go on.
@@ -728,8 +750,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     func withdraw() -> Bool {
-        guard responseHead != nil else { return false }
-        responseHead = nil
+        guard responseHead != nil || wholeHead != nil else { return false }
+        (responseHead, wholeHead) = (nil, nil)
         return true
     }
 
