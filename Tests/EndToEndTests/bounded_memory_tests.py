@@ -406,6 +406,10 @@ class HeldHeadsTests(unittest.TestCase):
             self.assertEqual({other.streams[stream].status for stream in others[1:]}, {503})
             self.assertIsNone(other.streams[others[0]].status)
             self.assertLess(self.recast.peak_bytes() - before, 2 * self.BUDGET)
+            # None of them was taken on.
+            metrics = self.admin.metrics()
+            refused = [metrics.sum("recast_memory_refused_total", reason=reason) for reason in ("admission", "request", "response")]
+            self.assertEqual(refused, [self.STREAMS - len(waiting) + self.STREAMS - 1, 0, 0])
             self.let.set()
             one.until(lambda: all(one.streams[stream].status == 200 for stream in waiting))
             other.until(lambda: other.streams[others[0]].status == 200)

@@ -4,8 +4,11 @@ import json
 import plistlib
 import threading
 import time
+import unittest
 
-from harness import DEADLINE, JSON, Client, Closed, ProxyTestCase, make_multipart, select_nothing
+from admin import Admin, admin_port
+from harness import DEADLINE, JSON, Client, Closed, ProxyTestCase, Recast, Upstream, make_multipart, select_nothing
+from lifecycle_support import wait_until
 
 MIB = 1 << 20
 
@@ -199,3 +202,88 @@ class MemoryTests(ProxyTestCase):
             client.send(body[:MIB // 2])
             client.reset()
         self.assert_recovered()
+
+
+class MemoryWaitTests(unittest.TestCase):
+    """Bodies of unknown length, each of which asks for 128 KiB, one after the other."""
+
+    def setUp(self):
+        self.upstream = Upstream()
+        self.addCleanup(self.upstream.stop)
+        self.gates = {}
+        self.upstream.script = self.script
+
+    def script(self, exchange):
+        self.gates.setdefault(exchange.received.target, threading.Event()).wait(DEADLINE)
+        exchange.read_body()
+        exchange.answer()
+
+    def start(self, wait):
+        port, line = admin_port()
+        self.admin = Admin(port)
+        self.recast = Recast(
+            '  - { name: plain, match: "/*", upstream: app }\n', {"app": f"127.0.0.1:{self.upstream.port}"}, workers=1,
+            settings=f"memory: {{ bodies: 2MiB, wait: {wait} }}\ndefaults: {{ min_rate: off }}\n{line}")
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.stop)
+        self.clients = []
+
+    def waits(self):
+        return self.admin.metrics().sum("recast_memory_waits_total")
+
+    def begin(self):
+        """Begins an upload, and returns whether it waits: the upstream has it, or the metric tells."""
+        client = Client(self.recast.port)
+        self.addCleanup(client.socket.close)
+        before, number = self.waits(), len(self.clients)
+        self.clients.append(client)
+        client.send(f"POST /{number} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+        wait_until("it goes on, or waits", lambda: self.has(number) or self.waits() > before)
+        return not self.has(number)
+
+    def has(self, number):
+        return any(received.target == f"/{number}" for received in self.upstream.requests)
+
+    def fill(self):
+        """Begins uploads until two wait; returns how many go on."""
+        while not self.begin():
+            self.assertLess(len(self.clients), 32, "uploads of 128 KiB each fit into 2 MiB without end")
+        self.assertTrue(self.begin(), "the next one waits behind the first")
+        return len(self.clients) - 2
+
+    def finish(self, number):
+        self.gates[f"/{number}"].set()
+        self.clients[number].send("0\r\n\r\n")
+        self.assertEqual(self.clients[number].response().status, 200)
+
+    def test_they_go_on_in_their_order_and_who_has_left_takes_no_place(self):
+        self.start("20s")
+        taken = self.fill()
+        for _ in range(3):
+            self.assertTrue(self.begin())
+        # 90 % of the budget, where the last one that is taken passes it.
+        self.assertEqual(taken, 15)
+        self.clients[taken + 1].reset()
+        # The reset is seen before anything is free.
+        wait_until("it is forgotten", lambda: self.admin.metrics().sum("recast_inflight_requests") == len(self.clients) - 1)
+        for number, following in enumerate((taken, taken + 2, taken + 3, taken + 4)):
+            self.assertFalse(self.has(following))
+            self.finish(number)
+            wait_until(f"{following} goes on", lambda: self.has(following))  # noqa: B023
+        self.assertFalse(self.has(taken + 1))
+        for number in (*range(4, taken), taken, taken + 2, taken + 3, taken + 4):
+            self.gates.setdefault(f"/{number}", threading.Event())
+            self.finish(number)
+        self.assertEqual(self.admin.metrics().sum("recast_memory_refused_total"), 0)
+
+    def test_who_has_waited_for_its_time_is_refused(self):
+        self.start("1s")
+        taken = self.fill()
+        for client in self.clients[taken:]:
+            response = client.response()
+            self.assertEqual((response.status, response.json["code"]), (503, "memory_exhausted"))
+        metrics = self.admin.metrics()
+        self.assertEqual(
+            [metrics.sum("recast_memory_refused_total", reason=reason) for reason in ("admission", "request", "response")], [2, 0, 0])
+        for number in range(taken):
+            self.finish(number)

@@ -58,6 +58,20 @@ struct MemoryBudgetTests {
         #expect(budget.used == 0)
     }
 
+    @Test("From 90 % on, where bodies wait, nothing that is given back stays with the worker", arguments: [57, 56, 50])
+    func noSpare(left: Int) {
+        let budget = MemoryBudget(limit: 64 * step)
+        let allowance = MemoryAllowance(budget)
+        #expect(allowance.take(60 * step, for: .request))
+        #expect(allowance.pressure == 2)
+        for held in (left..<60).reversed() {
+            allowance.give(step, of: .request)
+            // 58 of 64 are 90.6 %.
+            #expect(allowance.held == held * step && (allowance.pressure >= 2) == (held >= 58), "\(held)")
+            #expect(budget.used <= allowance.held + (held >= 57 ? 0 : 2 * step), "\(held)")
+        }
+    }
+
     @Test(
         "Whatever is taken and given in whatever order: no more is leased than held and a step or two, and nothing is left"
     )

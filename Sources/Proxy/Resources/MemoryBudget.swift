@@ -104,8 +104,8 @@ extension MemoryBudget {
     }
 }
 
-/// One worker's part of the budget. What it has leased and doesn't use is at most two steps, and nothing when it holds
-/// nothing, so an idle worker takes nothing away from the others.
+/// One worker's part of the budget. What it has leased and doesn't use is at most two steps, and nothing when it holds nothing, so an
+/// idle worker takes nothing away from the others; and nothing behind what is given back where bodies wait.
 final class MemoryAllowance {
     let budget: MemoryBudget
     /// Bytes that this worker's bodies hold, in steps of `MemoryCharge.step`.
@@ -168,8 +168,10 @@ final class MemoryAllowance {
     func give(_ bytes: Int, of kind: MemoryKind) {
         peak = max(peak, held)
         hold(-bytes, kind)
-        let kept = held == 0 ? 0 : held + budget.step
-        if held == 0 || leased - kept >= budget.step {
+        // Where bodies wait nothing is kept for the next one: it may be all that they wait for.
+        let spare = budget.pressure >= 2 ? 0 : budget.step
+        let kept = held == 0 ? 0 : held + spare
+        if held == 0 || leased - kept >= max(spare, 1) {
             budget.giveBack(leased - min(kept, leased))
             leased = min(kept, leased)
         }

@@ -218,7 +218,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         case .http:
             let downstream = worker.http2Spares.take(stream, on: self)
             guard lacksMemory else { return downstream.begin(&head) }
-            worker.memory.counters.refusedResponse += 1
+            worker.memory.counters.refusedAdmission += 1
             downstream.refuse(&head, .memoryExhausted, isWhole: true)
         case .externalProcessing: beginCall(stream, head)
         }
