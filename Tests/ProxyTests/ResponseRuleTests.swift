@@ -141,6 +141,7 @@ import Transcoding
             (answer("<a/>", "text/html"), "upstream_unacceptable_type"),
             (answer("{}", nil), "upstream_unacceptable_type"), (answer("{}", "nonsense"), "upstream_unacceptable_type"),
             (answer("{}", "application/json; charset=utf-16"), "upstream_unacceptable_type"),
+            (answer("{\"a\":\"\u{e9}\"}", "application/json; charset=iso-8859-1"), "upstream_unacceptable_type"),
             (answer("zip", fields: "Content-Encoding: exi\r\n"), "upstream_unacceptable_coding"),
             (answer("{}", fields: "Cache-Control: max-age=1, No-Transform\r\n"), "upstream_no_transform"),
             (
@@ -158,6 +159,8 @@ import Transcoding
                         #expect(text.hasSuffix("\r\n\r\n\(response.text)"))
                     } else {
                         #expect(response.status == 502 && response.text.contains(#""code":"\#(code)""#), "\(text)")
+                        let isOfCharset = text.contains("charset=")
+                        #expect(response.text.contains("Content-Type whose charset") == isOfCharset, "\(text)")
                     }
                 }
                 let flags = try rig.logLines().map { $0["flags"] as? String }

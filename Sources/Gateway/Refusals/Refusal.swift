@@ -20,7 +20,7 @@ package enum ResponseFault: Error {
 
 /// Why a response can't be converted before its body is looked at.
 package enum UnacceptableResponse {
-    case status, type, coding, noTransform
+    case status, type, charset, coding, noTransform
 }
 
 /// Why what a data plane asks of external processing can't be done as it is set up.
@@ -227,7 +227,7 @@ extension Refusal {
         case .upstreamTimeout: "upstream_timeout"
         case .badResponse: "upstream_bad_response"
         case .unacceptable(.status): "upstream_unacceptable_status"
-        case .unacceptable(.type): "upstream_unacceptable_type"
+        case .unacceptable(.type), .unacceptable(.charset): "upstream_unacceptable_type"
         case .unacceptable(.coding): "upstream_unacceptable_coding"
         case .unacceptable(.noTransform): "upstream_no_transform"
         case .upstreamBody(let error, _):
@@ -316,6 +316,8 @@ extension Refusal {
         case .badResponse(.connection(let reason)): "the upstream's connection of HTTP/2 was ended: \(reason)"
         case .unacceptable(.status): "the upstream answered with a status that the route doesn't accept"
         case .unacceptable(.type): "the upstream answered with a Content-Type that the route doesn't convert"
+        case .unacceptable(.charset):
+            "the upstream answered with a Content-Type whose charset the route doesn't convert from"
         case .unacceptable(.coding): "the route converts responses, and this Content-Encoding can't be undone"
         case .unacceptable(.noTransform): "the route converts responses, and Cache-Control forbids it for this one"
         case .upstreamBody(let error, _): "the body of the upstream's response can't be converted: \(error.reason)"

@@ -446,7 +446,7 @@ extension Exchange {
                 responseTranscoder.undo(with: decoder, limit: conversion.plan.limits.body)
             }
         } catch {
-            if error.kind == .unsupported { return .type }
+            if error.kind == .unsupported { return error.isOfCharset ? .charset : .type }
             throw .upstreamBody(error, of: ErrorHead(head, status: status))
         }
         // One that was looked at is held already.

@@ -58,3 +58,8 @@ extension ConversionPlan {
         ConversionError(.unsupported, code: "unsupported_media_type", reason: reason)
     }
 }
+
+extension ConversionError {
+    /// Whether the type is one that is taken, and its charset isn't.
+    package var isOfCharset: Bool { kind == .unsupported && code == "unsupported_charset" }
+}
