@@ -115,6 +115,23 @@ bool recast_tls_names(const recast_tls_context *context, char *text, size_t room
     return is_whole;
 }
 
+bool recast_tls_peer_names(const recast_tls *session, bool uris, char *text, size_t room, size_t *count) {
+    X509 *certificate = SSL_get0_peer_certificate(session->ssl);
+    *count = 0;
+    if (certificate == NULL) return false;
+    bool is_whole = true;
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    for (int at = 0; at < sk_GENERAL_NAME_num(names); at++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, at);
+        if (name->type != (uris ? GEN_URI : GEN_DNS)) continue;
+        const ASN1_IA5STRING *value = uris ? name->d.uniformResourceIdentifier : name->d.dNSName;
+        is_whole = is_whole && add_name(value, text, room, count);
+    }
+    GENERAL_NAMES_free(names);
+    ERR_clear_error();
+    return is_whole;
+}
+
 static X509 *anchor_at(const recast_tls_context *context, int at) {
     STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl));
     return X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, at));

@@ -54,6 +54,60 @@ class TLSTestCase(ProxyTestCase):
                 f"https://{name}:{self.tls_port}{target}"]
 
 
+class CertificateFieldTests(TLSTestCase):
+    """Header rules that name parts of the certificate which the client's end of the connection has shown."""
+
+    upstream_tls = "{ca: CA}"
+    routes = ROUTES + """
+  - name: identity
+    match: /identity
+    upstream: app
+    headers:
+      request:
+        set:
+          X-Subject: "${client.certificate.subject}"
+          X-DNS: "${client.certificate.dns}"
+          X-URI: "${client.certificate.uri}"
+          X-Print: "sha256:${client.certificate.sha256}"
+      response: { set: { X-Who: "${client.certificate.subject}" } }
+"""
+
+    @classmethod
+    def listener_text(cls):
+        return f", client_ca: {path('ca.pem')}, client_auth: optional"
+
+    def identity(self, client):
+        # What the client says itself under these names is nothing.
+        client.send("GET /identity HTTP/1.1\r\nHost: a\r\nX-Subject: CN=admin\r\nx-subject: CN=other\r\nX_Subject: CN=third\r\n"
+                    "X-DNS: admin.example\r\nX-URI: spiffe://admin\r\nX-Print: sha256:00\r\n\r\n")
+        response = client.response()
+        self.assertEqual(response.status, 200)
+        self.assertEqual(response.fields.get("vary"), "*")
+        fields = self.upstream.requests[-1].fields
+        self.assertEqual(fields.all("x_subject"), [])
+        self.assertEqual(response.fields.all("x-who"), fields.all("x-subject"))
+        return [fields.all(name) for name in ("x-subject", "x-dns", "x-uri", "x-print")]
+
+    def test_parts_of_a_certificate(self):
+        for name, subject, hosts, uri in (
+                ("named", ["O=A\\, B,CN=named"], ["one.example, two.example"], ["spiffe://example/app"]),
+                # Several are nobody's name.
+                ("two-uris", ["CN=two-uris"], ["one.example"], []),
+                ("client", ["O=Recast,CN=client"], [], [])):
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                with self.subTest(name, version=version):
+                    context = certificates().client_context(name, maximum_version=version)
+                    with open(path(name + ".pem")) as file:
+                        digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(file.read()))
+                    client = self.tls_client(context)
+                    for _ in range(2):
+                        self.assertEqual(self.identity(client), [subject, hosts, uri, ["sha256:" + digest.hexdigest()]])
+
+    def test_who_shows_none_is_nobody(self):
+        for client in (self.tls_client(), self.client()):
+            self.assertEqual(self.identity(client), [[], [], [], ["sha256:"]])
+
+
 class ClientsTests(TLSTestCase):
     settings = "timeouts: { handshake: 2s }\n"
     upstream_tls = "{ca: CA}"

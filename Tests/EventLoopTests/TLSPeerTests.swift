@@ -214,6 +214,38 @@ import Testing
         }
     }
 
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `who a client is by its certificate is told of resumed sessions, too`(_ version: TLSVersion) throws {
+        for (name, subject, hosts, uris) in [
+            ("named", "O=A\\, B,CN=named", ["one.example", "two.example"], ["spiffe://example/app"]),
+            ("two-uris", "CN=two-uris", ["one.example"], ["spiffe://example/a", "spiffe://example/b"]),
+            ("client", "O=Recast,CN=client", [], []),
+        ] as [(String, String, [String], [String])] {
+            try withLoop { loop in
+                var options = serverOptions("server")
+                options.maximum = version
+                options.clientAuthorities = Certificates.path("ca.pem")
+                let server = try TLSServerContext(options)
+                let client = try TLSClientContext(clientOptions { $0.identity = Certificates.identity(name) })
+                var digests: Set<String> = []
+                for round in 0..<2 {
+                    let pair = SecurePair(loop, server: server, client: client)
+                    pair.until { pair.isSecured }
+                    pair.server.write("x")
+                    pair.until { pair.atClient.probe.bytes.count == 1 }
+                    let facts = try #require(pair.atServer.facts)
+                    #expect(facts.isResumed == (round > 0))
+                    let found = try #require(facts.client)
+                    #expect(found.subject == subject && found.hosts == hosts && found.uris == uris, "\(name)")
+                    digests.insert(found.digest)
+                    #expect(pair.atClient.facts?.client == nil)
+                    pair.close()
+                }
+                #expect(digests.count == 1 && digests.first?.utf8.count == 64)
+            }
+        }
+    }
+
     /// Certificates of some 8 KiB behind the client's own.
     @Test(arguments: [TLSVersion.tls12, .tls13], [3, 4])
     func `of a client's chain 32 KiB are read`(_ version: TLSVersion, _ count: Int) throws {

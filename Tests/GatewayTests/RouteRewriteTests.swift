@@ -4,6 +4,11 @@ import Octets
 import Testing
 import Transcoding
 
+/// A certificate whose parts are their names.
+private struct ShownCertificate: ClientCertificate {
+    func append(_ part: CertificatePart, to output: inout [UInt8]) { output.append(contentsOf: part.rawValue.utf8) }
+}
+
 /// A request and what its route's path took from it.
 private struct Matched: ~Copyable {
     let request: MessageHead
@@ -118,7 +123,7 @@ private struct Matched: ~Copyable {
             (.query("none"), ""),
             (.header("x-tenant"), "t1, t2"),
             (.header("x-none"), ""),
-            (.clientAddress, "192.0.2.1"),
+            (.clientAddress, "192.0.2.1"), (.clientCertificate(.subject), ""),
             (.literalMix([.literal("<"), .source(.header("x-one")), .literal(">")]), "<${path.id}>"),
         ])
     func sources(source: SourceReference, expected: String) throws {
@@ -129,6 +134,22 @@ private struct Matched: ~Copyable {
         try source.append(
             from: matched.request, captures: matched.captures, client: Array("192.0.2.1".utf8).span, to: &output)
         #expect(String(decoding: output, as: UTF8.self) == expected)
+    }
+
+    @Test(
+        "a field takes parts of the client's certificate, and nothing where there is none",
+        arguments: CertificatePart.allCases)
+    func certificate(part: CertificatePart) throws {
+        let matched = try matched("/orders/a/b", [])
+        let source = SourceReference.literalMix([.source(.clientCertificate(part)), .literal("!")])
+        for certificate in [ShownCertificate(), nil] {
+            var output: [UInt8] = []
+            source.appendFieldValue(
+                from: matched.request, captures: matched.captures, client: [UInt8]().span, certificate, to: &output)
+            #expect(String(decoding: output, as: UTF8.self) == (certificate == nil ? "!" : "\(part.rawValue)!"))
+        }
+        #expect(source.readsCertificate && source.fieldNames == ["*"])
+        #expect(source.description == "${client.certificate.\(part.rawValue)}!")
     }
 
     @Test("a value that is not UTF-8 is refused by its name")

@@ -460,6 +460,19 @@ import Testing
                 "name: a, match: /a, upstream: app, rewrite: { query: { a: \"${client.port}\" } }",
                 "5:66: of the client only ${client.ip} is known"
             ),
+            (
+                "name: a, match: /a, upstream: app, rewrite: { query: { a: \"${client.certificate.uri}\" } }",
+                "5:66: of the client only ${client.ip} is known here; its certificate can be named in \"headers\""
+            ),
+            (
+                "name: a, match: /a, upstream: app, headers: { request: { set: { X-A: \"${client.certificate.cn}\" } } }",
+                "5:77: of the client ${client.ip}, ${client.certificate.subject}, ${client.certificate.dns}, "
+                    + "${client.certificate.uri}, ${client.certificate.sha256} are known"
+            ),
+            (
+                "name: a, match: /a, upstream: app, headers: { request: { add: { X-A: \"${client.certificate.uri}\" } } }",
+                "5:76: \"add\" leaves what the client says under that name in front of its certificate: write it under \"set\""
+            ),
         ])
     func routes(route: String, mistake: String) {
         #expect(SettingsTestFile.mistakesOfRoutes("  - { \(route) }") == [mistake])

@@ -183,6 +183,9 @@ bool recast_tls_has_http2(const recast_tls *session);
 bool recast_tls_has_http1(const recast_tls *session);
 /* The subject of the peer's certificate after RFC 2253, end-marked and cut at `room`; false when it sent none. */
 bool recast_tls_peer_subject(const recast_tls *session, char *text, size_t room);
+/* The names of hosts, or the URIs, among the alternative names of the peer's certificate, each with a newline. False when it sent none, and
+   where there are more than fit, or one that can't be told: with a blank, a control or a byte beyond ASCII. */
+bool recast_tls_peer_names(const recast_tls *session, bool uris, char *text, size_t room, size_t *count);
 /* As `recast_tls_digests`, of the peer's chain: the one that was verified, or only its leaf. */
 int recast_tls_peer_digests(
     const recast_tls *session, bool verified, bool of_keys, uint8_t *digests, size_t room);

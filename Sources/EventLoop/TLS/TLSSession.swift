@@ -21,8 +21,36 @@ public struct TLSFacts: Sendable {
     public let isHTTP2: Bool
     /// Whether they have agreed on a version of HTTP/1; neither holds where the client named no protocol.
     public let isHTTP1: Bool
+    /// The client's certificate, where it showed one.
+    public let client: TLSClientCertificate?
+
     /// The subject of the client's certificate after RFC 2253, cut at 512 bytes, where it showed one.
-    public let clientSubject: String?
+    public var clientSubject: String? { client?.shownSubject }
+}
+
+/// Who a client is by its certificate, which was verified.
+public final class TLSClientCertificate: Sendable {
+    /// The subject after RFC 2253, cut at 512 bytes: to be shown.
+    public let shownSubject: String
+    /// The whole subject, which is ASCII: all else is escaped (RFC 4514 §2.4). Nil where it has more than 4 KiB: what was cut might be
+    /// another's.
+    public let subject: String?
+    /// The names of hosts, and the URIs, among its alternative names, visible ASCII each. None where one isn't, or where they have more
+    /// than 4 KiB together.
+    public let hosts: [String]
+    public let uris: [String]
+    /// SHA-256 of the certificate, 64 hexadecimal digits; empty where it could not be made.
+    public let digest: String
+
+    internal init(shownSubject: String, subject: String?, hosts: [String], uris: [String], digest: [UInt8]) {
+        self.shownSubject = shownSubject
+        self.subject = subject
+        self.hosts = hosts
+        self.uris = uris
+        let digits = Array("0123456789abcdef".utf8)
+        self.digest = String(
+            decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
 }
 
 /// The TLS side of one stream: takes records and gives bytes, takes bytes and gives records. All of it happens in the
@@ -297,19 +325,39 @@ final class TLSSession {
 
     var facts: TLSFacts? {
         guard let pointer = unsafe pointer, isEstablished else { return nil }
-        var subject: String?
-        if case .server = role {
-            var text = [CChar](repeating: 0, count: 513)
-            // SAFETY: the text has this size, and is end-marked afterwards.
-            if unsafe recast_tls_peer_subject(pointer, &text, text.count) {
-                subject = unsafe text.withUnsafeBufferPointer { unsafe String(cString: $0.baseAddress!) }
-            }
-        }
+        var client: TLSClientCertificate?
+        if case .server = role { client = unsafe Self.client(of: pointer) }
         // SAFETY: constant texts.
         return unsafe TLSFacts(
             version: String(cString: recast_tls_version(pointer)), cipher: String(cString: recast_tls_cipher(pointer)),
             isResumed: recast_tls_is_resumed(pointer), isHTTP2: recast_tls_has_http2(pointer),
             isHTTP1: recast_tls_has_http1(pointer),
-            clientSubject: subject)
+            client: client)
+    }
+
+    /// Bytes of a client's subject that are shown, and those of it, and of all names of one kind, that are known at most.
+    private static let shownSize = 512
+    private static let namesSize = 4096
+
+    /// - Parameter pointer: an open session, whose handshake is over.
+    private static func client(of pointer: OpaquePointer) -> TLSClientCertificate? {
+        var text = [CChar](repeating: 0, count: namesSize + 2)
+        // SAFETY: the text has this size, and is end-marked afterwards; the same below, of names.
+        guard unsafe recast_tls_peer_subject(pointer, &text, text.count) else { return nil }
+        let subject = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        func names(uris: Bool) -> [String] {
+            var count = 0
+            guard unsafe recast_tls_peer_names(pointer, uris, &text, namesSize, &count) else { return [] }
+            return text[..<count].split(separator: CChar(ASCII.lineFeed)).map { name in
+                String(decoding: name.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            }
+        }
+        var digest = [UInt8](repeating: 0, count: TLSPin.size)
+        // SAFETY: there is room for one.
+        let isDigested = unsafe recast_tls_peer_digests(pointer, false, false, &digest, 1) == 1
+        return TLSClientCertificate(
+            shownSubject: String(decoding: subject.prefix(shownSize), as: UTF8.self),
+            subject: subject.count <= namesSize ? String(decoding: subject, as: UTF8.self) : nil,
+            hosts: names(uris: false), uris: names(uris: true), digest: isDigested ? digest : [])
     }
 }

@@ -9,6 +9,7 @@ package final class HeaderEditors: Sendable {
     /// Whether a value is taken from the request.
     package let hasSources: Bool
     package let readsClient: Bool
+    package let readsCertificate: Bool
 
     /// Nil when there are no rules.
     ///
@@ -21,6 +22,7 @@ package final class HeaderEditors: Sendable {
         hasSources = request?.hasSources == true || response?.hasSources == true
         let fields = [rules.request, rules.response].flatMap { $0.set + $0.add }
         readsClient = fields.contains { $0.value.readsClient }
+        readsCertificate = fields.contains { $0.value.readsCertificate }
     }
 }
 
@@ -87,19 +89,21 @@ package final class HeaderEditor: Sendable {
 
     /// Appends all lines, with values from the request. Throws, in mid-line, for a value that no field can have.
     package func appendLines(
-        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
+        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        _ certificate: (any ClientCertificate)? = nil, to output: inout [UInt8]
     ) throws(HeaderValueFault) {
-        for line in lines { try append(line, from: head, captures: captures, client: client, to: &output) }
+        for line in lines { try append(line, from: head, captures, client, certificate, to: &output) }
     }
 
     /// As `appendLines`, without the lines whose value no field can have.
     package func appendFittingLines(
-        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
+        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        _ certificate: (any ClientCertificate)? = nil, to output: inout [UInt8]
     ) {
         for line in lines {
             let start = output.count
             do throws(HeaderValueFault) {
-                try append(line, from: head, captures: captures, client: client, to: &output)
+                try append(line, from: head, captures, client, certificate, to: &output)
             } catch {
                 output.removeLast(output.count - start)
             }
@@ -107,8 +111,8 @@ package final class HeaderEditor: Sendable {
     }
 
     private func append(
-        _ line: Line, from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
-        to output: inout [UInt8]
+        _ line: Line, from head: borrowing MessageHead, _ captures: PathCaptures, _ client: Span<UInt8>,
+        _ certificate: (any ClientCertificate)?, to output: inout [UInt8]
     ) throws(HeaderValueFault) {
         switch line {
         case .constant(let bytes): output.append(contentsOf: bytes)
@@ -116,7 +120,7 @@ package final class HeaderEditor: Sendable {
             let start = output.count
             output.append(contentsOf: name)
             let value = output.count
-            source.appendFieldValue(from: head, captures: captures, client: client, to: &output)
+            source.appendFieldValue(from: head, captures: captures, client: client, certificate, to: &output)
             guard output.count > value else { return output.removeLast(output.count - start) }
             guard output.count - value <= HeaderEdits.valueLimit else { throw .tooLong }
             guard HeadWriter.isFieldValue(output.span.extracting(value..<output.count)) else { throw .control }

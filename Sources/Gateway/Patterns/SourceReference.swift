@@ -2,8 +2,27 @@ public import HTTPWire
 internal import Octets
 public import Transcoding
 
+/// What a client's certificate says of it.
+public enum CertificatePart: String, Hashable, Sendable, CaseIterable {
+    /// Its subject (RFC 4514).
+    case subject
+    /// The names of hosts among its alternative names, with a comma and a space between them.
+    case dns
+    /// The only URI among its alternative names; several are nobody's name.
+    case uri
+    /// SHA-256 of the certificate itself, in hexadecimal digits.
+    case sha256
+}
+
+/// A certificate that a client has shown, and that was verified.
+package protocol ClientCertificate {
+    /// Appends that part of it, or nothing where it has none.
+    func append(_ part: CertificatePart, to output: inout [UInt8])
+}
+
 /// A value that is taken from the request's head: `${header.x-tenant}`, `${path.id}`, `${query.q}`, `${client.ip}`,
-/// alone or inside a longer text. It is a value only: whatever it holds is never read as syntax.
+/// or from the certificate of its connection, `${client.certificate.subject}`, alone or inside a longer text. It is a value only:
+/// whatever it holds is never read as syntax.
 public indirect enum SourceReference: Hashable, Sendable {
     /// A field's value by its name in lower case; several lines are joined by a comma and a space (RFC 9110 §5.2), and
     /// a field that is missing is the empty text.
@@ -14,6 +33,8 @@ public indirect enum SourceReference: Hashable, Sendable {
     case query(String)
     /// The address of the client's end of the connection, without a port.
     case clientAddress
+    /// A part of the certificate that the client's end of the connection has shown; empty where it has shown none. For fields alone.
+    case clientCertificate(CertificatePart)
     /// Texts and values one behind the other.
     case literalMix([Piece])
 
@@ -46,13 +67,13 @@ public indirect enum SourceReference: Hashable, Sendable {
     }
 
     /// What Vary is to name for what has the value: the fields that are the value or parts of it, in lower case, and a star for the
-    /// client's address, which no field tells (RFC 9110 §12.5.5).
+    /// client's address and its certificate, which no field tells (RFC 9110 §12.5.5).
     package var fieldNames: [String] {
         switch self {
         case .header(let name): [name]
         case .literalMix(let pieces):
             pieces.flatMap { if case .source(let source) = $0 { source.fieldNames } else { [String]() } }
-        case .clientAddress: ["*"]
+        case .clientAddress, .clientCertificate: ["*"]
         case .path, .query: []
         }
     }
@@ -63,7 +84,7 @@ public indirect enum SourceReference: Hashable, Sendable {
         case .path: true
         case .literalMix(let pieces):
             pieces.contains { if case .source(let source) = $0 { source.readsPath } else { false } }
-        case .header, .query, .clientAddress: false
+        case .header, .query, .clientAddress, .clientCertificate: false
         }
     }
 
@@ -73,7 +94,17 @@ public indirect enum SourceReference: Hashable, Sendable {
         case .clientAddress: true
         case .literalMix(let pieces):
             pieces.contains { if case .source(let source) = $0 { source.readsClient } else { false } }
-        case .header, .path, .query: false
+        case .header, .path, .query, .clientCertificate: false
+        }
+    }
+
+    /// Whether the client's certificate is the value or part of it.
+    package var readsCertificate: Bool {
+        switch self {
+        case .clientCertificate: true
+        case .literalMix(let pieces):
+            pieces.contains { if case .source(let source) = $0 { source.readsCertificate } else { false } }
+        case .header, .path, .query, .clientAddress: false
         }
     }
 
@@ -81,17 +112,25 @@ public indirect enum SourceReference: Hashable, Sendable {
     public func appendOctets(
         from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
     ) {
+        appendOctets(from: head, captures: captures, client: client, nil, to: &output)
+    }
+
+    private func appendOctets(
+        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        _ certificate: (any ClientCertificate)?, to output: inout [UInt8]
+    ) {
         switch self {
         case .literalMix(let pieces):
             for piece in pieces {
                 switch piece {
                 case .literal(let text): output.append(contentsOf: text.utf8)
                 case .source(let source):
-                    source.appendOctets(from: head, captures: captures, client: client, to: &output)
+                    source.appendOctets(from: head, captures: captures, client: client, certificate, to: &output)
                 }
             }
         case .clientAddress:
             output.append(contentsOf: client)
+        case .clientCertificate(let part): certificate?.append(part, to: &output)
         case .path(let index, _):
             PercentText.decode(head.path.extracting(captures[index]), plusIsSpace: false, to: &output)
         case .query(let name):
@@ -105,10 +144,11 @@ public indirect enum SourceReference: Hashable, Sendable {
     /// As above, for a field's value: white space at its ends is none of it (RFC 9110 §5.5), and no message of HTTP/2 has any there
     /// (RFC 9113 §8.2.1).
     package func appendFieldValue(
-        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
+        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        _ certificate: (any ClientCertificate)? = nil, to output: inout [UInt8]
     ) {
         let start = output.count
-        appendOctets(from: head, captures: captures, client: client, to: &output)
+        appendOctets(from: head, captures: captures, client: client, certificate, to: &output)
         let value = output.span.rangeWithoutBlanks(in: start..<output.count)
         output.removeLast(output.count - value.upperBound)
         if value.lowerBound > start { output.removeSubrange(start..<value.lowerBound) }
@@ -137,6 +177,7 @@ extension SourceReference: CustomStringConvertible {
         case .path(_, let name): "${path.\(name)}"
         case .query(let name): "${query.\(name)}"
         case .clientAddress: "${client.ip}"
+        case .clientCertificate(let part): "${client.certificate.\(part.rawValue)}"
         case .literalMix(let pieces):
             pieces.map { piece in
                 switch piece {

@@ -55,11 +55,12 @@ extension Exchange {
         if editors.readsClient, let client, !client.isUnix { client.appendIP(to: &framed) }
         defer { framed.removeAll() }
         do throws(HeaderValueFault) {
+            let certificate = certificate(for: editors)
             try editors.request?.appendLines(
-                from: request, captures: captures, client: framed.span, to: &headerLines)
+                from: request, captures: captures, client: framed.span, certificate, to: &headerLines)
             responseHeaderLines = headerLines.count
             try editors.response?.appendLines(
-                from: request, captures: captures, client: framed.span, to: &headerLines)
+                from: request, captures: captures, client: framed.span, certificate, to: &headerLines)
             hasHeaderLines = true
         } catch {
             throw .headerValue(error)
@@ -105,8 +106,15 @@ extension Exchange {
             }
             if let client, !client.isUnix { client.appendIP(to: &address) }
         }
-        editor.appendFittingLines(from: request, captures: captures, client: address.span, to: &headerLines)
+        editor.appendFittingLines(
+            from: request, captures: captures, client: address.span, certificate(for: editors), to: &headerLines)
         hasHeaderLines = true
+    }
+
+    /// The certificate that the client's end of the connection has shown, where a rule wants a part of it. By external processing that
+    /// end is the data plane's.
+    private func certificate(for editors: HeaderEditors) -> (any ClientCertificate)? {
+        editors.readsCertificate && forwarder == nil ? downstream?.tlsFacts?.client : nil
     }
 
     // MARK: The head

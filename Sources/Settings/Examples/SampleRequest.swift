@@ -72,8 +72,10 @@ public struct SampleRequest: Hashable, Sendable {
                     throw Fault(reason: "the header \(field.name) would hold a control character, which is a 400")
                 }
                 let isSecret = field.text.contains("${env:") || field.text.contains("${file:")
-                if isSecret || !value.isEmpty {
-                    headers.append(Header(name: field.name, value: isSecret ? field.text : value.span.lossyString()))
+                // A sample has no certificate.
+                let isNamed = isSecret || field.value.readsCertificate
+                if isNamed || !value.isEmpty {
+                    headers.append(Header(name: field.name, value: isNamed ? field.text : value.span.lossyString()))
                 }
             }
             return headers

@@ -23,7 +23,7 @@ final class HeaderRulesReader {
     init(_ context: ReadingContext, variables: [String?]?, isDefault: Bool = false) {
         self.context = context
         values = RequestValueReader(
-            context, variables: variables, isDefault: isDefault,
+            context, variables: variables, isDefault: isDefault, takesCertificate: true,
             sources:
                 "a header takes \(RequestValueReader.taken.joined(separator: ", ")), ${env:NAME} and ${file:PATH}; "
                 + "a body is not read for it")
@@ -62,7 +62,15 @@ final class HeaderRulesReader {
             for member in part.remaining {
                 guard let name = name(member.key, member.position, side) else { continue }
                 for element in context.elements(member.value, "the header \"\(name)\"") ?? [] {
-                    if let field = field(name, element) { own.add.append(field) }
+                    guard let field = field(name, element) else { continue }
+                    if side == .request, field.value.readsCertificate {
+                        // Whoever reads the first line of a name would believe the client.
+                        context.report(
+                            element.position,
+                            "\"add\" leaves what the client says under that name in front of its certificate: write it under \"set\""
+                        )
+                    }
+                    own.add.append(field)
                 }
             }
         }

@@ -18,15 +18,22 @@ final class RequestValueReader {
     private let isDefault: Bool
     /// What may stand here, for the message that something may not.
     private let known: String?
+    /// Whether that may be a part of the client's certificate.
+    private let takesCertificate: Bool
 
     init(
-        _ context: ReadingContext, variables: [String?]?, isDefault: Bool = false, sources known: String? = nil
+        _ context: ReadingContext, variables: [String?]?, isDefault: Bool = false, takesCertificate: Bool = false,
+        sources known: String? = nil
     ) {
         self.context = context
         self.variables = variables
         self.isDefault = isDefault
+        self.takesCertificate = takesCertificate
         self.known = known
     }
+
+    /// What may be taken of a client's certificate, as messages have it.
+    static let certificateParts = CertificatePart.allCases.map { "${client.certificate.\($0.rawValue)}" }
 
     /// What may be taken, as messages have it.
     static let taken = ["${header.NAME}", "${path.NAME}", "${query.NAME}", "${client.ip}"]
@@ -71,7 +78,13 @@ final class RequestValueReader {
         case "query": return .query(name)
         case "client":
             if name == "ip" { return .clientAddress }
-            context.report(position, "of the client only ${client.ip} is known", isCertain: true)
+            let part = name.hasPrefix("certificate.") ? CertificatePart(rawValue: String(name.dropFirst(12))) : nil
+            if let part, takesCertificate { return .clientCertificate(part) }
+            let known =
+                takesCertificate
+                ? "${client.ip}, \(Self.certificateParts.joined(separator: ", ")) are known"
+                : "only ${client.ip} is known\(part == nil ? "" : " here; its certificate can be named in \"headers\"")"
+            context.report(position, "of the client \(known)", isCertain: true)
         case "path": return variable(name, position).map { .path($0, name) }
         default:
             context.report(
