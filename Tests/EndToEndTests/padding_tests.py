@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import plistlib
 import random
 import re
 import threading
@@ -24,6 +25,9 @@ class PaddingTests(ProxyTestCase):
     routes = """
   - { name: upload, match: /upload, upstream: app, request: multipart -> multipart }
   - { name: files, match: /files, upstream: app, request: "multipart -> json(files: base64)" }
+  - { name: data, match: /data, upstream: app, request: "multipart -> plist(files: base64)" }
+  - { name: flat, match: /flat, upstream: app, request: "multipart(nesting: flat) -> plist(files: base64)" }
+  - { name: body, match: /body, upstream: app, request: "raw -> plist(files: base64)" }
   - { name: documents, match: /documents, upstream: app, request: json -> json }
   - { name: forms, match: /forms, upstream: app, request: json -> form }
   - name: declared
@@ -171,6 +175,24 @@ class PaddingTests(ProxyTestCase):
         received = self.upstream.one()
         self.assertEqual(received.json, {"a": "1", "f": base64.b64encode(FILE).decode(), "b": "2"})
         self.assertRegex(received.body[-100:], rb"\A\n+\Z")
+
+    def test_files_in_a_property_list_have_room_for_their_lines(self):
+        """Which are the shorter the deeper they stand: where names may say that, the body is held."""
+        file = random.Random(5).randbytes(3_000_000)
+        held = self.metric("recast_transcode_framing_total", mode="spooled")
+        for path, name, found in (("/flat", "a[b]", lambda document: document["a[b]"]), ("/data", "f", lambda document: document["f"]),
+                                  ("/data", "a[b][c][d][e][f][g][h]", lambda document: document["a"]["b"]["c"]["d"]["e"]["f"]["g"]["h"])):
+            with self.subTest(path=path, name=name):
+                self.upstream.reset()
+                body, media_type = make_multipart([("n", None, b"1"), (name, "f.bin", file), ("last", "l.bin", b"2")])
+                self.assertEqual(self.send("POST", path, body, media_type).status, 200)
+                received = self.upstream.one()
+                self.assertEqual(found(plistlib.loads(received.body)), file)
+                self.assertEqual(received.fields.get("content-length"), str(len(received.body)))
+        self.assertEqual(self.metric("recast_transcode_framing_total", mode="spooled"), held + 2)
+        self.upstream.reset()
+        self.assertEqual(self.send("POST", "/body", file, "application/octet-stream").status, 200)
+        self.assertEqual(plistlib.loads(self.upstream.one().body), {"file": file})
 
     def test_a_document_that_is_read_whole_has_its_exact_length_whatever_it_becomes(self):
         document = {"n": 1, "t": ["é" * 1000] * 150}

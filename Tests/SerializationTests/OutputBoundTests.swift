@@ -318,6 +318,53 @@ struct OutputBoundTests {
         }
     }
 
+    static let dataNames = ["f", "a[b]", "a[b][c][d]", "a[0][b][c][d][e]", "a[b][c][d][e][f][g][h][i][j]"]
+
+    @Test("data of a property list has room for its lines, or no bound, however deep it stands", arguments: dataNames)
+    func dataLines(_ name: String) throws {
+        for length in [300_000, 2_000_000] {
+            let file = String(repeating: "x", count: length)
+            let body = Array(multipart("a=1", "\(name):a.bin=\(file)", "g:b.bin=1").utf8)
+            for policy in [FilePolicy.base64, .object] {
+                let nested = plan(.multipart, .plist) { $0.fieldEncoding.files = policy }
+                let flat = plan(.multipart, .plist) {
+                    $0.fieldEncoding.files = policy
+                    $0.fieldDecoding.nesting = .flat
+                }
+                let limited = plan(.multipart, .plist) {
+                    $0.fieldEncoding.files = policy
+                    $0.limits.keyDepth = 2
+                }
+                for (plan, isKnown) in [(nested, length < 1_000_000), (flat, true), (limited, true)] {
+                    let made = try Conversion.make(plan: plan, contentType: "multipart/form-data; boundary=b")
+                    // Where names can lead deep, nobody knows how deep those to come do.
+                    #expect((made.outputBound(ofBody: body.count) != nil) == isKnown, "\(length) \(policy)")
+                    let run = Self.run(plan, body, slice: 64 * 1024)
+                    #expect(run.announced.allSatisfy { $0 >= run.length }, "\(length) \(policy)")
+                }
+                let run = Self.run(flat, body, slice: 64 * 1024)
+                let first = try #require(run.announced.first)
+                #expect(run.failure == nil && first - run.length <= body.count / 16 + 100 * 1024)
+            }
+        }
+    }
+
+    @Test("so has the one file of a raw body", arguments: ["f", "a[b]", "a[b][c][d]", "a[b][c][d][e][f][g][h][i][j]"])
+    func dataOfRaw(_ field: String) {
+        for length in [300_000, 2_000_000] {
+            let body = [UInt8](repeating: 1, count: length)
+            let moved = plan(.raw, .plist) {
+                $0.inputField = field
+                $0.fieldEncoding.files = .base64
+                $0.map.rename = [.init(from: path("f"), to: path("x.y.z"))]
+            }
+            let run = Self.run(moved, body, slice: 64 * 1024)
+            #expect(run.failure == nil)
+            #expect(run.announced.allSatisfy { $0 >= run.length }, "\(length)")
+            #expect(!run.announced.isEmpty || field.utf8.count > 10)
+        }
+    }
+
     @Test("files that go into parts as base64 have room", arguments: [20_000, 500_000])
     func base64Parts(_ length: Int) {
         let general = plan(.multipart, .multipart) { $0.fieldEncoding.files = .base64 }
@@ -413,6 +460,9 @@ struct OutputBoundTests {
         #expect(plan(.json, .form) { $0.types = [TypeRule(path: path("a"), type: .integer)] }.framingNote == nil)
         #expect(plan(.json, .form).framingNote?.code == "framing_chunked")
         #expect(plan(.multipart, .raw).framingNote?.code == "framing_chunked")
+        #expect(plan(.multipart, .plist) { $0.fieldEncoding.files = .base64 }.framingNote?.code == "framing_chunked")
+        #expect(plan(.multipart, .plist) { $0.fieldEncoding.files = .drop }.framingNote == nil)
+        #expect(plan(.multipart, .plist) { $0.fieldDecoding.nesting = .flat }.framingNote == nil)
         #expect(plan(.json, .multipart) { $0.limits.fields = 10_000 }.framingNote?.code == "framing_chunked")
         #expect(plan(.xml, .form) { $0.limits.tree = 64 << 20 }.framingNote?.code == "framing_chunked")
     }

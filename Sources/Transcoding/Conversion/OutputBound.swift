@@ -13,7 +13,8 @@ extension Conversion {
     /// in which names alone grow, and 24 KiB where it came as one, too: a body that needs more comes out longer than the bound says,
     /// and a caller that relied on it has to refuse the body then.
     ///
-    /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
+    /// The bound is of use while its part for fields to come, and for what stands in the lines of a property list's data, is at most a
+    /// quarter of `length`, or 384 KiB.
     ///
     /// Where parts of a multipart body are copied, and nothing that the plan does makes them longer, it is the length: from here on
     /// each head of a part is written as long as it came.
@@ -124,7 +125,8 @@ private struct OutputBound {
         let renames = plan.map.renameGrowth(coming: coming, ofDocument: Self.limitsFields(of: input) ? 0 : remaining)
         // What is put between parts that pass has gone out before the first of them.
         let puts = passes && conversion.consumedCount > 0 ? 0 : plan.map.putGrowth(sources: conversion.sources)
-        guard fields + renames + puts <= Self.worthwhile(for: length) else {
+        let lines = plan.dataDepth(from: input).map { PropertyList.DataLines.growth(of: remaining, depth: $0) } ?? 0
+        guard fields + renames + puts + lines <= Self.worthwhile(for: length) else {
             bytes = nil
             return
         }
@@ -138,7 +140,7 @@ private struct OutputBound {
             passes
             ? max(fields + min(renames, max(0, Self.usualGrowth - fields)), allowance)
             : max(fields, allowance) + renames
-        bytes = content + held + puts + growth + filenames + Self.end
+        bytes = content + lines + held + puts + growth + filenames + Self.end
     }
 
     /// Whether a document of `length` bytes, if it goes on as it began, has more fields than are allowed for, and needs more room for what
@@ -247,7 +249,10 @@ extension ConversionPlan {
     private func needsChunks(from input: BodyEncoding) -> Bool {
         // The written form of a tree is held whole up to 8 MiB, and may be three times its text.
         guard streams(from: input) || input.hasFiles else { return limits.tree > 2 * 1024 * 1024 }
+        let long = 1 << 30
+        let lines = dataDepth(from: input).map { PropertyList.DataLines.growth(of: long, depth: $0) } ?? 0
         return changesImages || output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
+            || lines > OutputBound.worthwhile(for: long)
             || OutputBound.structure(
                 of: self, from: input, count: OutputBound.allowed(by: self, from: input),
                 boundary: passesParts(from: input) ? 1 : nil, sources: [])
@@ -299,6 +304,24 @@ extension ConversionPlan {
     /// Whether files of a multipart body go into parts as base64.
     fileprivate func writesBase64(from input: BodyEncoding) -> Bool {
         input == .multipart && (generalFilePolicy == .base64 || files.contains { $0.policy == .base64 })
+    }
+
+    /// How deep a file may stand as data in a property list in XML, whose lines have the fewer bytes the deeper they are; nil where none
+    /// does. Names say it, and those that come may lead as deep as their limit lets them.
+    fileprivate func dataDepth(from input: BodyEncoding) -> Int? {
+        guard output == .plist, input.hasFiles else { return nil }
+        let policies = files.map(\.policy) + [generalFilePolicy]
+        guard policies.contains(where: { ![.drop, .reject].contains($0) }) else { return nil }
+        var depth = 1
+        if input == .raw {
+            depth += rawField.utf8.count { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: ".") }
+        } else if [.brackets, .dots].contains(fieldDecoding.nesting) {
+            depth += min(limits.keyDepth(for: fieldDecoding.dialect), 8)
+        }
+        for change in map.rename { depth += max(0, change.to.segments.count - change.from.segments.count) }
+        if policies.contains(.object) { depth += 1 }
+        if types.contains(where: { $0.type == .array }) { depth += 1 }
+        return depth
     }
 
     /// Whether filenames that came go into a multipart body, where those that aren't ASCII are written twice.

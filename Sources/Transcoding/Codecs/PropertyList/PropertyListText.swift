@@ -11,8 +11,19 @@ extension PropertyList {
         private var count = 0
 
         init(depth: Int = 0) {
-            tabs = min(depth, 8)
-            lineBytes = (76 - 8 * tabs) / 4 * 3
+            tabs = Self.tabs(at: depth)
+            lineBytes = Self.lineBytes(behind: tabs)
+        }
+
+        private static func tabs(at depth: Int) -> Int { min(depth, 8) }
+
+        private static func lineBytes(behind tabs: Int) -> Int { (76 - 8 * tabs) / 4 * 3 }
+
+        /// What tabs and line ends add, at most, to the base64 of `count` bytes: a twenty-fifth right below the root, as much again eight
+        /// levels down.
+        static func growth(of count: Int, depth: Int) -> Int {
+            let tabs = tabs(at: depth)
+            return (count / lineBytes(behind: tabs) + 1) * (tabs + 1)
         }
 
         mutating func append(_ bytes: Span<UInt8>, to output: inout OutputBuffer) {
