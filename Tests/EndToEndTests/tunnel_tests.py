@@ -74,6 +74,12 @@ class WebSocketTests(ProxyTestCase):
     routes = """
   - { name: form-json, match: /form-json, upstream: app, request: form -> json }
   - { name: off, match: /off, upstream: app, upgrade: off }
+  - name: outer
+    match: "/outer/*"
+    upstream: app
+    rewrite: "/${path.*}"
+    addresses: outer
+    headers: { response: { remove: [X-Secret, Content-Location], set: { X-Hop: h } } }
   - { name: single, match: /single, upstream: single }
   - { name: plain, match: "/*", upstream: app }
 """
@@ -97,6 +103,17 @@ class WebSocketTests(ProxyTestCase):
         client.send(frame(8, b"\x03\xe8", os.urandom(4)))
         self.assertEqual(read_frame(client.reader), (8, b"\x03\xe8"))
         self.assertTrue(client.is_closed())
+
+    def test_f29_a_cookie_of_the_handshake_is_sent_back_where_clients_call(self):
+        self.upstream.script = lambda exchange: exchange.send(SWITCHED.replace(
+            "\r\n\r\n", "\r\nSet-Cookie: a=1; Path=/; Secure\r\nLocation: /x\r\nX-Secret: s\r\nContent-Location: /y\r\n"
+                          "Set-Cookie: b=2\r\n\r\n"))
+        client, _ = self.open("/outer/chat")
+        line, fields = client.reader.head()
+        self.assertTrue(line.startswith("HTTP/1.1 101 "), line)
+        self.assertEqual(fields.all("set-cookie"), ["a=1; Path=/outer/; Secure", "b=2"])
+        self.assertEqual([fields.all(name) for name in ("location", "x-secret", "content-location", "x-hop", "upgrade")],
+                         [["/outer/x"], [], [], ["h"], ["websocket"]])
 
     def test_f23_a_websocket_counts_among_the_upstreams_connections_until_it_ends(self):
         self.upstream.script = websocket_echo

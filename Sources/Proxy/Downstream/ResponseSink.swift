@@ -58,9 +58,12 @@ protocol SwitchableSink: ResponseSink {
     /// Tells the client that the upstream has switched protocols as it asked, and leaves HTTP with it: what comes from here on goes
     /// through the tunnel that is returned, to `upstream`.
     ///
-    /// - Parameter idle: nanoseconds without a byte after which the tunnel ends.
+    /// - Parameters:
+    ///   - replaced: the received fields that `addFields` writes anew.
+    ///   - idle: nanoseconds without a byte after which the tunnel ends.
     func switchProtocols(
-        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
+        by head: borrowing MessageHead, replacing replaced: KnownFieldSet, to upstream: UpstreamConnection,
+        idle: UInt64,
         adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) -> Tunnel
 }

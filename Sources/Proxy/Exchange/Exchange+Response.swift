@@ -89,9 +89,7 @@ extension Exchange {
         let hasTrailers = length == .unknown && !endsByClose && passesResponseTrailers
         // A response of gRPC-web has its trailers among its content.
         if isCall { endsByStatus = hasTrailers && head.status == 200 && GRPC.hasContentType(head) }
-        // Those whose addresses are undone: none, but on routes that ask for it.
-        let addressed: KnownFieldSet =
-            route?.returnsAddresses == true ? OuterAddresses.fields(of: head) : []
+        let addressed = addressFields(of: head)
         let sourceFields =
             mayBeByFields || route?.answersByFields == true
             ? sourceFields(of: head, isConverted: changes.contains(.otherBytes)) : []
@@ -106,11 +104,7 @@ extension Exchange {
                 status: status == head.status ? nil : status), of: head
         ) { output, position in
             var position = position
-            if !addressed.isEmpty, let snapshot, let route, let outer = snapshot.forwarding.outerAddresses[route.index]
-            {
-                outer.appendLines(of: head, authorities: calledAuthorities, to: &output)
-                position = position.with(receivedUpTo: output.count)
-            }
+            if !addressed.isEmpty { position = appendAddresses(of: head, to: &output, at: position) }
             changes.appendLines(
                 to: &output, of: head, contentType: contentType?.span, coding: coding,
                 vary: addsVary ? sourceFields : nil)
@@ -130,6 +124,23 @@ extension Exchange {
             // No rule reaches what tells of the message itself.
             if hasTrailers, let route { head.appendTrailerField(responseTrailerNames(of: route), to: &output) }
         }
+    }
+
+    /// Those fields of the head whose addresses are undone: none, but on routes that ask for it.
+    @inline(__always)
+    private func addressFields(of head: borrowing MessageHead) -> KnownFieldSet {
+        route?.returnsAddresses == true ? OuterAddresses.fields(of: head) : []
+    }
+
+    /// Appends these fields behind the received ones, as the client knows the addresses. Returns where the new ones begin.
+    private func appendAddresses(
+        of head: borrowing MessageHead, to output: inout OutputBuffer, at position: PassedFields.Position
+    ) -> PassedFields.Position {
+        guard let snapshot, let route, let outer = snapshot.forwarding.outerAddresses[route.index] else {
+            return position
+        }
+        outer.appendLines(of: head, authorities: calledAuthorities, to: &output)
+        return position.with(receivedUpTo: output.count)
     }
 
     /// The fields of the request that the response with that head depends on, but for Accept and Accept-Encoding where `HeadChanges` tell
@@ -742,7 +753,12 @@ extension Exchange {
         trace.upstreamStatus = head.status
         record.status = 101
         upstream = nil
-        let tunnel = downstream.switchProtocols(by: head, to: connection, idle: times.tunnel) { output, position in
+        let addressed = addressFields(of: head)
+        let tunnel = downstream.switchProtocols(
+            by: head, replacing: addressed, to: connection, idle: times.tunnel
+        ) { output, position in
+            var position = position
+            if !addressed.isEmpty { position = appendAddresses(of: head, to: &output, at: position) }
             if let rules = route?.headers?.response { applyResponseRules(rules, to: &output, at: position) }
         }
         self.tunnel = tunnel

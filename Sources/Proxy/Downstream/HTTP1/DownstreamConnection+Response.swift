@@ -76,11 +76,12 @@ extension DownstreamConnection: Downstream, SwitchableSink {
     }
 
     func switchProtocols(
-        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
+        by head: borrowing MessageHead, replacing replaced: KnownFieldSet, to upstream: UpstreamConnection,
+        idle: UInt64,
         adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void
     ) -> Tunnel {
         HeadWriter.statusLine(of: head, into: &output)
-        let position = PassedFields(response: head).write(head, into: &output)
+        let position = PassedFields(response: head, replacing: replaced).write(head, into: &output)
         addFields(&output, position)
         if let line = head.first(.upgrade) { HeadWriter.clean("Upgrade", head.value(line), into: &output) }
         HeadWriter.field("Connection", "Upgrade", into: &output)
