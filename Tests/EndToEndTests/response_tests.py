@@ -189,6 +189,21 @@ class ConvertedResponseTests(ProxyTestCase):
         self.upstream.script = answering(b"<a/>", fields=("Content-Type: text/html",))
         self.assert_problem(self.send("GET", "/rules"), 502, "^upstream_unacceptable_type$")
 
+    def test_c3_no_content_is_none_of_another_type_however_it_is_framed(self):
+        client = self.client()
+        for framing in ("length", "chunked", "close"):
+            for status in (200, 404):
+                with self.subTest(framing, status=status):
+                    self.upstream.script = answering(b"", status=status, framing=framing, fields=("Content-Type: text/html", "X-Own: 1"))
+                    client.request("GET", "/rules")
+                    response = client.response()
+                    self.assertEqual((response.status, response.body, response.fields.get("x-own")), (status, b"", "1"))
+                    self.assertEqual(response.fields.get("content-type"), "text/html")
+            with self.subTest(framing, content="some"):
+                self.upstream.script = answering(b"<a/>", framing=framing, fields=("Content-Type: text/html",))
+                client.request("GET", "/rules")
+                self.assert_problem(client.response(), 502, "^upstream_unacceptable_type$")
+
     def test_no_rule_is_for_a_status_beyond_599(self):
         """What no status is for (docs/rules.md F30): LinkedIn's 999, and those of vendors."""
         for status in (600, 999):

@@ -214,6 +214,10 @@ extension Exchange {
         record.upstreamTime = worker.loop.now &- record.upstreamStartedAt
         catchingRefusal { () throws(Refusal) in
             if let look, look.isPending { try endLook(look) }
+            if let misfit, let upstream {
+                try beginResponse(
+                    upstream.head, length: .known(0), changes: misfit.changes, status: misfit.status)
+            }
             guard machine.response == .buffering, let responseTranscoder, let upstream else {
                 return try completeResponse(reusable: reusable)
             }
@@ -416,7 +420,14 @@ extension Exchange {
     ) throws(Refusal) {
         let fault = try beginBuffering(rule, conversion, head, length: length, changes: changes, status: status)
         if let fault {
-            guard conversion.otherTypes == .pass else { throw .unacceptable(fault) }
+            guard conversion.otherTypes == .pass else {
+                // No content at all is none of another type (docs/rules.md C3), which its end alone tells where no length does. A data
+                // plane wants to know what becomes of the head before it brings any.
+                guard length == .unknown, forwarder == nil else { throw .unacceptable(fault) }
+                misfit = MisfitResponse(fault: fault, changes: changes, status: status)
+                if machine.response == .awaited { try handle(.responseBuffered) }
+                return
+            }
             try beginResponse(head, length: length, changes: changes, status: status)
         }
     }
@@ -468,6 +479,7 @@ extension Exchange {
     /// Converts bytes of the content. Returns whether the next ones can be taken at once: what is more than a slice waits for the
     /// end of the tick, and the upstream with it.
     func buffer(_ body: Span<UInt8>) throws(Refusal) -> Bool {
+        if let misfit, !body.isEmpty { throw .unacceptable(misfit.fault) }
         guard let responseTranscoder else { return true }
         do throws(ConversionError) {
             try responseTranscoder.feed(body)
@@ -847,6 +859,13 @@ extension MessageHead {
         }
         return forms
     }
+}
+
+/// A response that its rule doesn't take, should any content come of it.
+struct MisfitResponse {
+    fileprivate let fault: UnacceptableResponse
+    fileprivate let changes: HeadChanges
+    fileprivate let status: Int
 }
 
 /// A response whose body is looked at, how it goes on, and what was found; until its exchange is logged.

@@ -116,6 +116,8 @@ final class Exchange {
     var responseTranscoder: ResponseTranscoder?
     /// What is looked for in the response's body before its head goes out, and then what was found.
     var look: LookedResponse?
+    /// Why the response is refused with its first byte; nil: it isn't.
+    var misfit: MisfitResponse?
     /// The connection that has brought the whole body of `responseTranscoder`: its head goes out at the end. It may be closed by then.
     var bufferedSource: UpstreamSide?
     /// Whether `bufferedSource` may serve another exchange.
@@ -187,6 +189,7 @@ final class Exchange {
         if bufferedSource != nil { bufferedSource = nil }
         bufferedSourceIsReusable = false
         if look != nil { look = nil }
+        if misfit != nil { misfit = nil }
         if spool != nil { endSpool() }
         if sender != nil { dropHeld() }
         if authorization != nil { authorization = nil }
