@@ -146,6 +146,23 @@ import Testing
         }
     }
 
+    @Test(
+        "what a signature writes, or its readers take in the place of that, no rule can write, and each may take away",
+        arguments: [
+            ("webhook-id", true), ("Webhook_Signature", true), ("svix-id", true), ("X-Hub-Signature-256", false),
+        ])
+    func signed(name: String, isSigned: Bool) {
+        let sign = "sign: 'standard-webhooks(secret: \"whsec_bG9uZyBlbm91Z2ggdG8gYmUgb25l\")'"
+        for rule in ["set: { \(name): x }", "add: { \(name): x }"] {
+            let mistakes = SettingsTestFile.mistakesOfRoutes(route("\(sign), headers: { request: { \(rule) } }"))
+            #expect(mistakes.count == (isSigned ? 1 : 0), "\(mistakes)")
+            #expect(mistakes.allSatisfy { $0.contains("\"\(name)\" is written by \"sign\"") }, "\(mistakes)")
+            #expect(SettingsTestFile.mistakesOfRoutes(route("\(sign), headers: { response: { \(rule) } }")) == [])
+            #expect(SettingsTestFile.mistakesOfRoutes(route("headers: { request: { \(rule) } }")) == [])
+        }
+        #expect(SettingsTestFile.mistakesOfRoutes(route("\(sign), headers: { request: { remove: [\(name)] } }")) == [])
+    }
+
     @Test("what defaults say and a route can't have is told at the route")
     func defaults() {
         #expect(

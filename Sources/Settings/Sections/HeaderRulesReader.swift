@@ -1,5 +1,6 @@
 internal import Gateway
 internal import Proxy
+internal import Signatures
 internal import Transcoding
 
 /// Reads `headers`: what a route, or "defaults", sets, adds and removes of requests' and responses' fields.
@@ -169,13 +170,18 @@ final class HeaderRulesReader {
     /// Reports rules for fields that this route writes itself. `route` is where the route's name stands, for those rules that
     /// come from "defaults".
     func checkUse(
-        of options: RouteOptions, request: RequestRule, responses: [ResponseRule], route: SettingsNode.Position
+        of options: RouteOptions, request: RequestRule, responses: [ResponseRule], signing: RequestSigning?,
+        route: SettingsNode.Position
     ) {
-        let owner = HeaderOwner(options: options, request: request, responses: responses)
+        let owner = HeaderOwner(options: options, request: request, responses: responses, signing: signing)
         for (side, edits) in [(Side.request, options.headers.request), (.response, options.headers.response)] {
-            let removed = edits.remove.filter { !$0.isPrefix }.map(\.name)
-            for name in removed + (edits.set + edits.add).map(\.name) {
-                guard let reason = owner.reason(name, side) else { continue }
+            let removed = edits.remove.filter { !$0.isPrefix }.map { ($0.name, false) }
+            for (name, isWritten) in removed + (edits.set + edits.add).map({ ($0.name, true) }) {
+                // What comes under the names of a signature goes in any case, so to take it away is no mistake.
+                guard
+                    let reason = owner.reason(name, side)
+                        ?? (isWritten && side == .request ? owner.signedReason(name) : nil)
+                else { continue }
                 if let position = positions[RuleKey(side: side, name: name.lowercased())] {
                     context.report(position, "\"\(name)\" \(reason)")
                 } else {
@@ -192,6 +198,7 @@ struct HeaderOwner {
     let options: RouteOptions
     let request: RequestRule
     let responses: [ResponseRule]
+    let signing: RequestSigning?
 
     /// Why no rule of any route can have the field.
     static func always(_ name: String, _ side: HeaderRulesReader.Side) -> String? {
@@ -221,6 +228,15 @@ struct HeaderOwner {
     func reason(_ name: String, _ side: HeaderRulesReader.Side) -> String? {
         let name = name.lowercased().replacing("_", with: "-")
         return side == .request ? requestReason(name) : responseReason(name)
+    }
+
+    /// Why this route can't write the field into requests: the signature is made behind all rules.
+    func signedReason(_ name: String) -> String? {
+        let name = name.lowercased().replacing("_", with: "-")
+        guard let names = signing?.signer.readNames, names.contains(where: { $0.lowercased() == name }) else {
+            return nil
+        }
+        return "is written by \"sign\", or read in the place of what it writes"
     }
 
     private func requestReason(_ name: String) -> String? {

@@ -118,7 +118,8 @@ struct RouteReader {
         if let responses { CodingReader(context: context).checkUse(compress, of: options.coding, responses: responses) }
         if let request, let responses {
             headers.checkUse(
-                of: options, request: request, responses: responses, route: nameNode?.position ?? section.position)
+                of: options, request: request, responses: responses, signing: signing,
+                route: nameNode?.position ?? section.position)
         }
         section.finish()
         guard let name, let match, upstream != nil || !forwards && upstreamNode == nil, let request, let responses
