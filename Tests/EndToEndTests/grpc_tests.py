@@ -457,6 +457,10 @@ class WireTests(HTTP2UpstreamTestCase):
     request: form -> json
     response: json -> form
     compress: { types: ["*/*"], min: 1B }
+  - { name: raw, match: "/raw", upstream: app, request: raw -> multipart }
+  - { name: json, match: "/json", upstream: app, request: json -> form }
+  - { name: xml, match: "/xml", upstream: app, request: xml -> json }
+  - { name: any, match: "/any", upstream: app, request: { decode: { as: json }, accept: { type: "*/*" }, encode: { as: form } } }
   - { name: small, match: "/small", upstream: app, limits: { body: 1KiB } }
   - { name: plain, match: "/*", upstream: app }
 """
@@ -528,6 +532,21 @@ class WireTests(HTTP2UpstreamTestCase):
                     self.assertNotIn("content-encoding", response.fields)
                     received = self.upstream.one()
                     self.assertEqual((received.body, received.fields.get("content-type")), (body, media_type))
+
+    def test_grpc_over_http1_passes_where_its_type_would_be_read(self):
+        """With a Content-Length and without TE only the type tells that it is a call."""
+        body = bytes([0, 0, 0, 0, 3]) + b"abc"
+        for target, media_type in (("/raw", "application/grpc"), ("/raw", "application/grpc-web+proto"), ("/json", "application/grpc+json"),
+                                   ("/json", "application/grpc-web+json"), ("/xml", "application/grpc+xml"), ("/any", "application/grpc")):
+            with self.subTest(target, media_type=media_type):
+                self.upstream.reset()
+                self.assertEqual(self.send("POST", target, body, media_type).status, 200)
+                received = self.upstream.one()
+                self.assertEqual((received.body, received.fields.get("content-type")), (body, media_type))
+        # Neither another method nor another type is one.
+        self.upstream.reset()
+        self.assertEqual(self.send("PUT", "/raw", body, "application/grpc").status, 200)
+        self.assertEqual(self.upstream.one().media_type, "multipart/form-data")
 
     def test_what_only_begins_like_it_is_converted(self):
         response = self.send("POST", "/convert/x", b"{}", "application/grpcx")

@@ -611,6 +611,27 @@ import Transcoding
                 == "request_no_transform")
     }
 
+    @Test(
+        "a call of gRPC's passes, whoever would read its type",
+        arguments: [
+            (BodyEncoding.raw, "application/grpc"), (.raw, "Application/gRPC-web+proto"),
+            (.json, "application/grpc+json"),
+            (.json, "application/grpc-web+json"), (.xml, "application/grpc+xml; a=b"), (.form, "application/grpc"),
+        ])
+    func calls(_ input: BodyEncoding, _ type: String) throws {
+        var transcoder = RequestTranscoder()
+        let plan = ConversionPlan(inputs: [input], output: input == .raw ? .raw : .json)
+        try Rig(plan).begin(&transcoder, type: type, framing: .length(8), converts: false)
+        #expect(transcoder.isBegun == false && transcoder.conversion == nil)
+    }
+
+    @Test("what only begins like gRPC is converted")
+    func noCalls() throws {
+        var transcoder = RequestTranscoder()
+        let raw = ConversionPlan(inputs: [.raw], output: .raw)
+        try Rig(raw).begin(&transcoder, type: "application/grpcx", framing: .length(8))
+    }
+
     // MARK: Queries
 
     @Test("a query is converted as a body is, and there is none beside it")

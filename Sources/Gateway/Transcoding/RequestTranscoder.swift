@@ -108,6 +108,8 @@ package struct RequestTranscoder: ~Copyable {
         _ head: borrowing MessageHead, by rule: RequestConversion, of route: Route, framing: BodyFraming,
         sources: [[UInt8]], conversions: ConversionPool, coders: CoderPool, requestLine: Int
     ) throws(Refusal) -> Bool {
+        // A call of gRPC's passes on every route, also one of HTTP/1 that is told from others by its type alone (docs/http2.md).
+        if rule.readsGRPC, head.methodKind == .post, head.carriesGRPC { return false }
         do throws(ConversionError) {
             if rule.readsQuery {
                 conversion = try conversions.take(contentType: Self.formType.span, sources: sources)
