@@ -1,4 +1,4 @@
-/* Texts, numbers and literals of JSON, as fields.c reads and writes them. */
+/* Texts and literals of JSON, as fields.c reads and writes them. */
 #ifndef RECAST_SCALARS_H
 #define RECAST_SCALARS_H
 #include "blocks.h"
@@ -9,51 +9,6 @@
 enum { text_reach = 64 };
 /* What a block of a text may become, and what is written behind it: escapes of sixteen bytes. */
 enum { block_room = 3 * 32 + 48 };
-
-/* The number of bytes of the number that the block at `text` begins with, and whether there is a fraction; 0 where there is none, or it
-   has an exponent, or more than recast_longest_number. */
-AVX2 INLINED size_t number_count(const uint8_t *text, bool *has_fraction) {
-    const __m256i value = _mm256_sub_epi8(_mm256_loadu_si256((const __m256i *)text), _mm256_set1_epi8('0'));
-    const uint64_t digits = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(value, _mm256_set1_epi8(9)), value));
-    const size_t start = *text == '-', count = _tzcnt_u64(~(digits >> start));
-    if (count == 0 || (count > 1 && text[start] == '0')) return 0;
-    size_t end = start + count;
-    *has_fraction = end < recast_longest_number && text[end] == '.';
-    if (*has_fraction) {
-        const size_t places = _tzcnt_u64(~(digits >> (end + 1)));
-        if (places == 0) return 0;
-        end += 1 + places;
-    }
-    if (end > recast_longest_number || text[end] == '.' || (text[end] | 0x20) == 'e') return 0;
-    return end;
-}
-
-/* As above, for loops that have no registers to spare. */
-AVX2 __attribute__((noinline)) static size_t number_count_apart(const uint8_t *text, bool *has_fraction) {
-    return number_count(text, has_fraction);
-}
-
-/* As above, of one with an exponent: where there is none, what number_count says counts. */
-__attribute__((noinline)) static size_t scientific_count(const uint8_t *text) {
-    const uint8_t *const start = text, *const end = text + recast_longest_number + 1;
-    text += *text == '-';
-    const uint8_t *digits = text;
-    while (text < end && *text - '0' <= 9u) text++;
-    if (text == digits || (text - digits > 1 && *digits == '0')) return 0;
-    if (text < end && *text == '.') {
-        digits = ++text;
-        while (text < end && *text - '0' <= 9u) text++;
-        if (text == digits) return 0;
-    }
-    if (text < end && (*text | 0x20) == 'e') {
-        text++;
-        if (text < end && (*text == '-' || *text == '+')) text++;
-        digits = text;
-        while (text < end && *text - '0' <= 9u) text++;
-        if (text == digits) return 0;
-    }
-    return text < end ? (size_t)(text - start) : 0;
-}
 
 /* The bytes that end a run of a text: '"', '\\' and those below 0x20. */
 AVX2 static inline uint32_t ends_of(__m256i block) {
