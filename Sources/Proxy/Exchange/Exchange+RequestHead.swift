@@ -228,7 +228,8 @@ extension Exchange {
             }
             // What was said early, with the query that came, is taken back even where the target came so.
             let isSaid = movesQuery && !isEarly && route.rewrite != nil
-            if isSaid || !lines.span.isEqual(to: request.target) { change(.set, Self.pathName.span, lines.span) }
+            let isSame = lines.span.isEqual(to: request.target)
+            if isSaid || !isSame { change(.set, Self.pathName.span, lines.span) }
             lines.removeAll()
         }
         if case .fixed(let host) = route.forwarding.host {

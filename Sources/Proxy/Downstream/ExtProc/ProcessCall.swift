@@ -729,7 +729,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private func sendInPlace(_ lines: OutputBuffer) {
         wholeHead = nil
         guard let exchange else { return }
-        _ = answer(exchange.record.status, isLast: true, content: response.pending.span) { $0.append(lines.span) }
+        let content = response.pending.span.copied()
+        _ = answer(exchange.record.status, isLast: true, content: content.span) { $0.append(lines.span) }
     }
 
     /// Answers in the place of a response whose content is whole and can't go on.
