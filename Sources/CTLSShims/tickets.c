@@ -104,7 +104,9 @@ static int set_key(
         is_set = is_set && EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) == 1;
     }
     OPENSSL_cleanse(&key, sizeof key);
-    return is_set ? outcome : -1;
+    if (!is_set) return -1;
+    /* A ticket of TLS 1.3 is for one connection (RFC 8446, appendix C.4), so each that is taken up wants another one. */
+    return !seals && SSL_version(ssl) == TLS1_3_VERSION ? 2 : outcome;
 }
 
 void recast_tls_seal_with_own_keys(recast_tls_context *context) {

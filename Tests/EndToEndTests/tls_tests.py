@@ -58,7 +58,7 @@ class CertificateFieldTests(TLSTestCase):
     """Header rules that name parts of the certificate which the client's end of the connection has shown."""
 
     upstream_tls = "{ca: CA}"
-    routes = ROUTES + """
+    routes = """
   - name: identity
     match: /identity
     upstream: app
@@ -70,7 +70,7 @@ class CertificateFieldTests(TLSTestCase):
           X-URI: "${client.certificate.uri}"
           X-Print: "sha256:${client.certificate.sha256}"
       response: { set: { X-Who: "${client.certificate.subject}" } }
-"""
+""" + ROUTES.lstrip("\n")
 
     @classmethod
     def listener_text(cls):

@@ -138,6 +138,7 @@ class SpanTests(TracedTestCase):
         """protobuf's texts are UTF-8: with one that isn't, a collector can read none of the spans that come with it."""
         for state in ("a=\xff\xfe", "a=\xc3\xa4", "a=" + "b" * 511):
             self.upstream.reset()
+            self.collector.reset()
             _, spans = self.traced("GET", "/plain/a", fields=[f"traceparent: {SAMPLED}", f"tracestate: {state}"])
             self.assertEqual([span.trace_state for kind in (SERVER, CLIENT) for span in spans[kind]], ["", ""], state)
             self.assertEqual(self.upstream.one().fields.all("tracestate"), [state])

@@ -36,7 +36,8 @@ import Testing
             for step in row.steps { server.renewTicketKeys(ahead: step) }
             #expect(isResumed() == row.resumes)
             #expect(server.ticketKeyCount == row.keys)
-            // What has been sealed since goes on.
+            // What has been sealed since goes on. OpenSSL's client of TLS 1.2 drops a session of which it gets another ticket.
+            if version == .tls12 { _ = isResumed() }
             #expect(isResumed() == true)
         }
     }
