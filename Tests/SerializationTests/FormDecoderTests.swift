@@ -294,4 +294,43 @@ struct FormDecoderTests {
         let recording = FieldRecorder.record(.whole(Array("c=2".utf8)), with: &decoder)
         #expect(recording == FieldRecording([.init(name: "c", content: "2")]))
     }
+
+    /// Refuses a number of pieces of content, and takes all others.
+    private struct RefusingSink: FieldSink {
+        var refused: Int
+        var isFull: Bool { false }
+        mutating func beginPart(_ head: borrowing PartHead) {}
+        mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+            guard refused > 0 else { return }
+            refused -= 1
+            throw ConversionError(.malformed, code: "refused", reason: "the sink wants no more")
+        }
+    }
+
+    /// The finding: behind an error of the sink, a decoder that mends texts went on with counts of bytes that were gone, and stopped the
+    /// program or never came back.
+    @Test("whatever is fed behind an error comes to an end", arguments: [InvalidUTF8Policy.reject, .replace, .latin1])
+    func fedBehindErrors(_ policy: InvalidUTF8Policy) {
+        let tails = ["", "&", "&b=1", "x", "%", "%4", "%41&c=%C3", "&%"]
+        for (body, dialect) in ["a=%41x", "a=b%C3%A9%41", "a%4=%41+&b", "%41=%41"].flatMap({ body in
+            Dialect.allCases.map { (body, $0) }
+        }) {
+            for (cut, tail) in (0...body.utf8.count).flatMap({ cut in tails.map { (cut, $0) } }) {
+                var options = FieldDecodingOptions(dialect: dialect)
+                options.invalidUTF8 = policy
+                options.percent = cut % 2 == 0 ? .lenient : .strict
+                if tail.utf8.count % 2 == 1, dialect == .recast { options.charsets = [Charset(label: "iso-8859-1")!] }
+                var decoder = Form.Decoder(options: options, limits: .init())
+                var sink = RefusingSink(refused: 2)
+                let bytes = Array(body.utf8)
+                for piece in [Array(bytes[..<cut]), Array(bytes[cut...]), Array(tail.utf8), Array(tail.utf8)] {
+                    _ = try? decoder.feed(piece.span, into: &sink)
+                }
+                try? decoder.finish(into: &sink)
+                decoder.reset()
+                let recording = FieldRecorder.record(.whole(Array("c=2".utf8)), with: &decoder)
+                #expect(recording == FieldRecording([.init(name: "c", content: "2")]))
+            }
+        }
+    }
 }

@@ -89,6 +89,9 @@ extension FieldSink where Self: ~Copyable {
 }
 
 /// A decoder of a document format. Fed bytes as they arrive, it emits the same events (pieces joined) however they are cut.
+///
+/// An error ends the body: what was sent to the sink before lacks its end, and nothing that the decoder gives from then on means
+/// anything, until it is made as new by its `reset`. The same holds for an error that the sink throws, and behind `finish`.
 public protocol EventDecoder: ~Copyable {
     /// Takes the next bytes of the input and returns how many it consumed. It consumes all of them unless `sink.isFull`
     /// became true after an event; the caller then feeds the rest again once the sink has room.

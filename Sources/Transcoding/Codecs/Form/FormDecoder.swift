@@ -343,12 +343,14 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         if repair != nil || charsets != nil {
             // The gathered bytes move out for the call: a method of self can't be given a span into self.
+            // They come back from a fault, too: what is fed behind it finds a decoder whose counts are right.
             var bytes = ByteStore()
             swap(&bytes, &decoded)
-            let sent = try sendMended(bytes.span, isLast: isLast, into: &sink)
-            swap(&bytes, &decoded)
-            clearDecoded()
-            return sent
+            defer {
+                swap(&bytes, &decoded)
+                clearDecoded()
+            }
+            return try sendMended(bytes.span, isLast: isLast, into: &sink)
         }
         if decodedIsASCII, validator.isComplete {
             // Whole characters before, whole characters here.
@@ -357,8 +359,8 @@ extension Form.Decoder {
                 at: fault == decoded.count ? consumed + end : offset(ofDecoded: fault, in: input, from: start))
         }
         if isLast { state = .pairStart }
+        defer { clearDecoded() }
         try sink.content(decoded.span, isLast: isLast)
-        clearDecoded()
         return true
     }
 
@@ -461,6 +463,7 @@ extension Form.Decoder {
             if let charsets, state == .value {
                 var bytes = ByteStore()
                 swap(&bytes, &decoded)
+                defer { swap(&bytes, &decoded) }
                 var text: [UInt8] = []
                 _ = try charsets.value(bytes.span, isLast: false, to: &text, offset: nameOffset, field: head.name)
             } else if repair == nil, let fault = validator.firstFault(in: decoded, isLast: false) {
