@@ -204,6 +204,33 @@ struct ValueTests {
         #expect(Timestamp(secondsSince1970: time.secondsSince1970) == time)
     }
 
+    /// The finding: tenths before 1970 were `-0.09999999999999998`, and seconds since 2001, which Alamofire's forms have, lost the last
+    /// digits of a fraction on their way by 1970.
+    @Test("Seconds are the nearest number")
+    func nearest() throws {
+        #expect(try #require(Timestamp("1969-12-31T23:59:59.9Z")).secondsSince1970 == -0.1)
+        #expect(try #require(Timestamp("2025-01-01T00:00:00.1Z")).secondsSince2001 == 757_382_400.1)
+        #expect(try #require(Timestamp("757382400.1", as: .alamofire)).description == "2025-01-01T00:00:00.1Z")
+        #expect(try #require(Timestamp("-0.1", as: .alamofire)).description == "2000-12-31T23:59:59.9Z")
+        var random = SystemRandomNumberGenerator()
+        for round in 0..<20_000 {
+            // Near 1970, up to 100 days or a little more, and anywhere.
+            let bound: Int64 = [10, 9_000_002, 60_000_000_000][round % 3]
+            let seconds = Int64.random(in: -bound..<bound, using: &random)
+            let nanoseconds = Int32.random(in: 0..<1_000_000_000, using: &random)
+            let time = try #require(Timestamp(seconds: seconds, nanoseconds: nanoseconds))
+            #expect(time.secondsSince1970 == Self.number(seconds, nanoseconds), "\(time)")
+            #expect(time.secondsSince2001 == Self.number(seconds - 978_307_200, nanoseconds), "\(time)")
+        }
+    }
+
+    /// The number that the C library makes of the decimal text.
+    private static func number(_ seconds: Int64, _ nanoseconds: Int32) -> Double? {
+        let isBelow = seconds < 0 && nanoseconds > 0
+        let fraction = String(1_000_000_000 + Int64(isBelow ? 1_000_000_000 - nanoseconds : nanoseconds)).dropFirst()
+        return Double("\(seconds < 0 ? "-" : "")\((isBelow ? seconds + 1 : seconds).magnitude).\(fraction)")
+    }
+
     @Test(
         "What is no time isn't read",
         arguments: [

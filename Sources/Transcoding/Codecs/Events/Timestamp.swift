@@ -22,10 +22,13 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
     /// The point in time to the microsecond, which is what a `Double` of today's seconds holds; nil outside the years 0001
     /// to 9999 and for what is no number.
-    public init?(secondsSince1970 value: Double) {
+    public init?(secondsSince1970 value: Double) { self.init(value, after: 0) }
+
+    /// The point in time `value` seconds behind `start`, to the microsecond.
+    private init?(_ value: Double, after start: Int64) {
         guard value.isFinite, abs(value) < 1e12 else { return nil }
         let whole = value.rounded(.down)
-        var seconds = Int64(whole)
+        var seconds = Int64(whole) + start
         var microseconds = Int32(((value - whole) * 1e6).rounded())
         if microseconds == 1_000_000 {
             seconds += 1
@@ -52,13 +55,21 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     }
 
     /// Seconds since 1970 as the nearest `Double`.
-    public var secondsSince1970: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
+    public var secondsSince1970: Double { nearest(to: seconds) }
+
+    /// `seconds`, with the nanoseconds, as the nearest `Double`.
+    private func nearest(to seconds: Int64) -> Double {
+        // Nanoseconds that a `Double` holds exactly, as those of a hundred days, are divided with one rounding. Beyond, a sum is rounded
+        // where it is, since no nine digits are so near the middle between two `Double`s that the rounding of a fraction matters.
+        guard abs(seconds) > 9_000_000 else { return Double(seconds * 1_000_000_000 + Int64(nanoseconds)) / 1e9 }
+        return Double(seconds) + Double(nanoseconds) / 1e9
+    }
 
     /// Seconds from 1970 to 2001, from where `Foundation.Date` and so Alamofire count.
-    private static let start2001 = 978_307_200.0
+    private static let start2001: Int64 = 978_307_200
 
-    /// Seconds since 2001-01-01T00:00:00Z as the nearest `Double`.
-    package var secondsSince2001: Double { secondsSince1970 - Self.start2001 }
+    /// Seconds since 2001-01-01T00:00:00Z as the nearest `Double`, of which there are more than there are of those since 1970.
+    package var secondsSince2001: Double { nearest(to: seconds - Self.start2001) }
 
     /// The point in time that a form of this dialect says: what `NSDate` prints for AFNetworking, seconds since 2001 for
     /// Alamofire, and the text of RFC 3339 for all.
@@ -75,7 +86,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
             self.init("\(parts[0])T\(parts[1])Z")
         case .alamofire:
             guard NumberText(Array(text.utf8).span) != nil, let seconds = Double(text) else { return nil }
-            self.init(secondsSince1970: seconds + Self.start2001)
+            self.init(seconds, after: Self.start2001)
         case .recast, .qs, .php, .rack, .whatwg: return nil
         }
     }
