@@ -375,7 +375,7 @@ internal enum ValueFault {
         case .repeated:
             Self.error(
                 "value_duplicate",
-                "an object has two members of one name, which its readers refuse; make them one, or set duplicates: keep"
+                "an object has two members of one name; make them one, or say duplicates: keep in DocumentOptions"
             )
         case .text: Self.error("value_number", "a number's text is none of JSON's")
         }

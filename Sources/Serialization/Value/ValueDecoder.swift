@@ -9,8 +9,9 @@ public import Transcoding
 /// ```
 ///
 /// Numbers must fit the type that is asked for, or it is a `typeMismatch`; nothing is rounded to an integer. Bytes are read from base64
-/// and times from the text of RFC 3339, which is what JSON, forms and XML have of them. With `readsText`, a string that is a number or
-/// a boolean is read as one, which forms need because all they have is text:
+/// and times from the text of RFC 3339, which is what JSON, forms and XML have of them. A document has at most `Limits.depth` levels, 128;
+/// types are made in 512 at most, whatever that says, since each takes room on the stack. With `readsText`, a string that is a number or a
+/// boolean is read as one, which forms need because all they have is text:
 ///
 /// ```swift
 /// let decoder = ValueDecoder(reading: .php)
@@ -253,7 +254,20 @@ private final class DecodedDocument {
             if T.self == [UInt16].self { return own(try elements(UInt16.self, of: decoder)) }
             if T.self == [UInt8].self { return own(try elements(UInt8.self, of: decoder)) }
         }
+        guard steps.depth(of: decoder.step) <= Self.depthLimit else { throw tooDeep(decoder) }
         return try T(from: decoder)
+    }
+
+    /// Types that may decode themselves within one another. Each is on the stack until those in it are made, so a program that raises
+    /// `Limits.depth`, or has a `Value` that no document was, must not leave the number to who sends it. Foundation's is the same.
+    private static var depthLimit: Int { 512 }
+
+    @inline(never)
+    private func tooDeep(_ decoder: NodeDecoder) -> DecodingError {
+        .dataCorrupted(
+            .init(
+                codingPath: decoder.codingPath,
+                debugDescription: "more than \(Self.depthLimit) nested containers, each with a type of its own"))
     }
 
     /// The elements of an array of booleans, texts or numbers of Swift's.

@@ -77,6 +77,36 @@ struct ValueDepthTests {
         #expect(isRight)
     }
 
+    /// An object in an object, and so on, on the stack while it is made.
+    private struct Link: Decodable {
+        var levels: Int
+        private enum CodingKeys: String, CodingKey { case a }
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: CodingKeys.self)
+            levels = 1 + (try members.contains(.a) ? members.decode(Link.self, forKey: .a).levels : 0)
+        }
+    }
+
+    /// The finding: where `limits.depth` had been raised, a body of 100,000 levels ran off the end of the stack.
+    @Test("Types within types are refused beyond 512, whatever the limits say", arguments: [513, 514, 100_000])
+    func types(_ levels: Int) throws {
+        let text = String(repeating: #"{"a":"#, count: levels - 1) + "{}" + String(repeating: "}", count: levels - 1)
+        var options = DocumentOptions()
+        options.limits.depth = .max
+        let read = Result { try ValueDecoder().decode(Link.self, from: text, as: .json, options: options).levels }
+        switch read {
+        case .success(let made): #expect(made == 513 && levels == 513)
+        case .failure(DecodingError.dataCorrupted(let context)):
+            #expect(levels > 513 && context.codingPath.count == 513 && context.debugDescription.contains("512"))
+        case .failure(let error): Issue.record(error)
+        }
+        guard levels < 1000 else { return }
+        let value = try Value(decoding: text, options: options)
+        #expect((try? value.decode(Link.self).levels) == (levels == 513 ? 513 : nil))
+        #expect(throws: ConversionError.self) { try ValueDecoder().decode(Link.self, from: text, as: .json) }
+    }
+
     @Test("Values are compared by all that they are made of")
     func comparison() {
         let values: [Value] = [
