@@ -13,7 +13,6 @@ struct DialectPipelineTests {
     ) -> PipelineRow {
         PipelineRow(from, to, input, expected) { plan in
             plan.fieldEncoding = FieldEncodingOptions(dialect: dialect)
-            plan.rewritesNames = dialect != .recast && dialect != .whatwg
             change(&plan)
         }
     }
@@ -167,5 +166,34 @@ struct DialectPipelineTests {
         let type = ConversionRun.run(row.plan, .whole(Array("{}".utf8))).contentType
         let parameter = dialect == .alamofire ? "; charset=utf-8" : ""
         #expect(String(decoding: type.bytes, as: UTF8.self) == "application/x-www-form-urlencoded" + parameter)
+    }
+
+    /// The finding: a program that set the output's dialect or `arrays` got the names as they had come, unless it knew `rewritesNames`.
+    @Test("Names are written anew as soon as the output asks for its own")
+    func rewriting() throws {
+        let rows: [(String, (inout ConversionPlan) -> Void)] = [
+            ("a[]=1&a[]=2", { _ in }), ("a[]=1&a[]=2", { $0.fieldEncoding = .init(dialect: .whatwg) }),
+            ("a[0]=1&a[1]=2", { $0.fieldEncoding.arrays = .indices }),
+            ("a[0]=1&a[1]=2", { $0.fieldEncoding = .init(dialect: .php) }),
+            ("a[0]=1&a[1]=2", { $0.fieldEncoding = .init(dialect: .qs) }),
+            ("a=1,2", { $0.fieldEncoding.arrays = .comma }),
+            ("a[]=1&a[]=2", { ($0.rewritesNames, $0.fieldEncoding) = (false, .init(dialect: .php)) }),
+        ]
+        for (expected, change) in rows {
+            for output in [BodyEncoding.form, .multipart] {
+                var plan = ConversionPlan(inputs: [.form], output: output)
+                change(&plan)
+                let made = try plan.convert(
+                    Array("a[]=1&a[]=2".utf8), contentType: BodyEncoding.form.mediaType)
+                let read = try ConversionPlan(inputs: [output], output: .form)
+                    .convert(made.body, contentType: made.contentType)
+                let text = readable(String(decoding: read.body, as: UTF8.self))
+                #expect(text.replacing("%2C", with: ",") == expected)
+            }
+        }
+        var plain = ConversionPlan(inputs: [.form], output: .form)
+        #expect(!plain.rewritesNames)
+        plain.fieldEncoding.nesting = .dots
+        #expect(plain.rewritesNames)
     }
 }

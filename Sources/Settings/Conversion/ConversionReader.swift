@@ -163,7 +163,8 @@ struct ConversionReader {
             fields = readOutputDialect(options)
             let arrays = options.word("arrays", standard: fields.arrays)
             let nesting = options.word("nesting", standard: fields.nesting)
-            plan.rewritesNames = arrays != nil || nesting != nil || fields.dialect.writesNames
+            // What is written down is done, also where it says what the dialect does by itself.
+            if arrays != nil || nesting != nil { plan.rewritesNames = true }
             fields.arrays = arrays ?? fields.arrays
             fields.nesting = nesting ?? fields.nesting
             // A part of a multipart body has no form without a value, as `a` is in `a&b=1`.

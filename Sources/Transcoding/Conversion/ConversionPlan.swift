@@ -44,9 +44,17 @@ public struct ConversionPlan: Hashable, Sendable {
     /// See `JSON.DecodingOptions`. Tests turn it off.
     package var usesBlocks = true
 
-    /// Whether the encoder's `arrays` or `nesting` was written down. When it was not, fields pass from form or multipart to
-    /// form or multipart under the names they came with; when it was, names are read into a tree and written anew.
-    public var rewritesNames = false
+    /// Whether names are written anew where form or multipart comes in and goes out: read into a tree, and spelled as `fieldEncoding`
+    /// says. Where they aren't, fields pass under the names they came with.
+    ///
+    /// While it isn't set, they are as soon as `fieldEncoding` asks for names of its own: by a dialect other than `recast` and `whatwg`,
+    /// or by `arrays` or `nesting` that are neither the dialect's nor those of a plan at first. Set it to write `arrays: auto` anew, or to
+    /// let names pass all the same.
+    public var rewritesNames: Bool {
+        get { chosenRewriting ?? fieldEncoding.writesNames }
+        set { chosenRewriting = newValue }
+    }
+    private var chosenRewriting: Bool?
 
     /// The values that become one part each, with a JSON text, in a form or multipart body.
     public var jsonParts: [FieldPath] = []

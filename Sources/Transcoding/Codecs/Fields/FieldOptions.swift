@@ -245,6 +245,15 @@ public struct FieldEncodingOptions: Hashable, Sendable {
     /// `alamofire` and `whatwg` have `filenames: plain`, as these write them.
     public init(dialect: Dialect) { self = FieldStyle.of(dialect).bundle }
 
+    /// Whether names that come in are to be spelled anew. Our own dialect leaves them as they came unless `arrays` or `nesting` is
+    /// set, and to URLSearchParams a name is just a text.
+    internal var writesNames: Bool {
+        guard dialect == .recast || dialect == .whatwg else { return true }
+        // A dialect that is set without its bundle leaves these two as they are at first.
+        let own = FieldStyle.of(dialect).bundle
+        return arrays != own.arrays && arrays != .auto || nesting != own.nesting && nesting != .brackets
+    }
+
     /// Whether a whole array goes out as one JSON text.
     internal var writesArraysAsJSON: Bool { arrays == .json || arrays == .auto && nesting == .json }
 }
