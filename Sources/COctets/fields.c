@@ -346,17 +346,17 @@ AVX2 INLINED bool is_new_member(const struct walk *walk, const struct recast_fie
     return names < recast_few_names && is_new_among(of, first, names, name, member->count, head, tail);
 }
 
-/* Reads what the name that begins at `name` stands for, in which there are escapes. Returns where its quotation mark is; NULL where it is
-   left alone. */
-__attribute__((noinline)) static const uint8_t *unescape_name(const struct recast_fields *of, const uint8_t *name,
-                                                              struct other_name *other) {
+/* Puts what the name that begins at `name` stands for, in which there are escapes, where there is `room`. Returns where its quotation mark
+   is; NULL where it is left alone. */
+__attribute__((noinline)) static const uint8_t *unescape_name(const struct recast_fields *of, const uint8_t *name, uint8_t *target,
+                                                              size_t room, size_t *count) {
     const uint8_t *const end = of->source + of->end - 2 - value_reach, *text = name;
-    uint8_t *to = other->unescaped;
+    uint8_t *to = target;
     while (*text != '"') {
-        if (*text < 0x20 || to - other->unescaped > recast_longest_name) return NULL;
+        if (*text < 0x20 || to - target > recast_longest_name) return NULL;
         if (*text == '\\' && text[1] == 'u') {
             const uint8_t *const start = text;
-            text = write_units(text, end, NULL, &to, other->unescaped + sizeof other->unescaped);
+            text = write_units(text, end, NULL, &to, target + room);
             if (!text || text == start) return NULL;
         } else if (*text == '\\') {
             *to++ = unescaped(text[1]);
@@ -367,45 +367,33 @@ __attribute__((noinline)) static const uint8_t *unescape_name(const struct recas
         }
         if (text >= end) return NULL;
     }
-    other->count = (size_t)(to - other->unescaped);
-    other->name = other->unescaped;
-    other->source_count = (size_t)(text - name);
+    *count = (size_t)(to - target);
     return text;
 }
 
-/* As read_name, of any name of up to 63 bytes, or `most` where these are fewer, in which nothing is left alone; writes it as `other`. */
-AVX2 __attribute__((noinline)) static const uint8_t *read_other_name(struct recast_fields *of, const uint8_t *text, size_t most,
-                                                                     bool is_held, struct other_name *other) {
-    if (of->source + of->end - text < other_name_reach) return NULL;
-    other->name = text + 1;
-    const uint64_t first_ends = ends_of(_mm256_loadu_si256((const __m256i *)other->name));
-    const uint64_t more_ends = ends_of(_mm256_loadu_si256((const __m256i *)(other->name + 32)));
-    other->count = other->source_count = (size_t)_tzcnt_u64(first_ends | more_ends << 32);
-    const uint8_t *last = other->name + other->count;
-    if (other->count <= recast_longest_name && *last == '\\') last = unescape_name(of, other->name, other);
-    const size_t count = other->count;
-    if (!last || count - 1 > recast_longest_name - 1 || count > most || last[0] != '"' || last[1] != ':') return NULL;
-    const uint8_t *const name = other->name;
+/* Writes a name of two blocks as `other`, which takes so many bytes in the slice; false where it is left alone. */
+AVX2 INLINED bool spell_other_name(struct recast_fields *of, const uint8_t *name, size_t count, size_t source_count, size_t most,
+                                   bool has_escapes, bool is_held, struct other_name *other) {
+    if (count - 1 > recast_longest_name - 1 || count > most) return false;
     const __m256i blocks[2] = {_mm256_loadu_si256((const __m256i *)name), _mm256_loadu_si256((const __m256i *)(name + 32))};
     uint64_t beyond = 0, escaped = 0, left = 0;
     for (int number = 0; number < 2; number++) {
         const __m256i block = blocks[number];
         __m256i marks = _mm256_or_si256(_mm256_cmpeq_epi8(block, _mm256_set1_epi8('[')), _mm256_cmpeq_epi8(block, _mm256_set1_epi8(']')));
         marks = _mm256_or_si256(marks, _mm256_cmpeq_epi8(block, _mm256_set1_epi8((char)of->left_in_names)));
-        uint32_t left_here = 0;
         if (!of->table) {
             /* What a part's head has to write otherwise, and what looks as if it had been. */
             const __m256i percents = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('%'));
             marks = _mm256_or_si256(marks, _mm256_or_si256(percents, _mm256_cmpeq_epi8(block, _mm256_set1_epi8(0x7F))));
-            left_here = ends_of(block);
+            if (has_escapes) left |= (uint64_t)ends_of(block) << 32 * number;
         }
-        left |= (uint64_t)((uint32_t)_mm256_movemask_epi8(marks) | left_here) << 32 * number;
+        left |= (uint64_t)(uint32_t)_mm256_movemask_epi8(marks) << 32 * number;
         beyond |= (uint64_t)(uint32_t)_mm256_movemask_epi8(block) << 32 * number;
         escaped |= (uint64_t)(uint32_t)_mm256_movemask_epi8(is_escaped(block)) << 32 * number;
     }
     const uint64_t kept = (UINT64_C(1) << count) - 1;
-    if (!is_held && left & kept) return NULL;
-    if (beyond & kept && !is_utf8(name, name + count)) return NULL;
+    if (!is_held && left & kept) return false;
+    if (beyond & kept && !is_utf8(name, name + count)) return false;
     if (count > of->longest_name_taken) of->longest_name_taken = count;
     const struct spelling as = spelling_of(is_held ? NULL : of->table);
     const size_t first_count = count < 32 ? count : 32;
@@ -414,7 +402,34 @@ AVX2 __attribute__((noinline)) static const uint8_t *read_other_name(struct reca
     if (count > 32) to += write_block(name + 32, (uint32_t)(kept >> 32), blocks[1], to, as) + count - 32;
     other->bytes_count = (size_t)(to - other->bytes);
     other->is_plain = (escaped & kept) == 0;
-    return last + 2;
+    other->name = name;
+    other->count = count;
+    other->source_count = source_count;
+    return true;
+}
+
+/* As read_other_name, of one with escapes. */
+AVX2 __attribute__((noinline)) static const uint8_t *read_escaped_name(struct recast_fields *of, const uint8_t *name, size_t most,
+                                                                       bool is_held, struct other_name *other) {
+    size_t count;
+    const uint8_t *const last = unescape_name(of, name, other->unescaped, sizeof other->unescaped, &count);
+    if (!last || last[1] != ':') return NULL;
+    return spell_other_name(of, other->unescaped, count, (size_t)(last - name), most, true, is_held, other) ? last + 2 : NULL;
+}
+
+/* As read_name, of any name of up to 63 bytes, or `most` where these are fewer, in which nothing is left alone; writes it as `other`. */
+AVX2 __attribute__((noinline)) static const uint8_t *read_other_name(struct recast_fields *of, const uint8_t *text, size_t most,
+                                                                     bool is_held, struct other_name *other) {
+    if (of->source + of->end - text < other_name_reach) return NULL;
+    const uint8_t *const name = text + 1;
+    const uint64_t ends = ends_of(_mm256_loadu_si256((const __m256i *)name));
+    const uint64_t more = ends_of(_mm256_loadu_si256((const __m256i *)(name + 32)));
+    const size_t count = (size_t)_tzcnt_u64(ends | more << 32);
+    if (name[count] != '"') {
+        return count <= recast_longest_name && name[count] == '\\' ? read_escaped_name(of, name, most, is_held, other) : NULL;
+    }
+    if (name[count + 1] != ':' || !spell_other_name(of, name, count, count, most, false, is_held, other)) return NULL;
+    return name + count + 2;
 }
 
 /* Fills in a name that isn't short and plain. */

@@ -51,7 +51,7 @@ AVX2 __attribute__((noinline)) static size_t number_count_apart(const uint8_t *t
     return number_count(text, has_fraction);
 }
 
-/* As above, of one with an exponent: where there is none, what number_count says counts. */
+/* As above, of one that may have an exponent: for what number_count has left. What stands behind the number isn't looked at, as there. */
 __attribute__((noinline)) static size_t scientific_count(const uint8_t *text) {
     const uint8_t *const start = text, *const end = text + recast_longest_number + 1;
     text += *text == '-';

@@ -89,7 +89,10 @@ extension OutputBuffer {
 extension Exchange {
     /// Whether values may stand in the request's path that logs don't show: those of variables that give access by their names, of its
     /// own route or of one that doesn't take it.
-    var mayHidePath: Bool { (snapshot ?? worker.current).routes.hidesVariables }
+    var mayHidePath: Bool {
+        if let snapshot { return snapshot.routes.hidesVariables }
+        return worker.current.routes.hidesVariables
+    }
 
     /// Where they stand.
     func secretsOfPath(_ rule: LoggedQuery) -> [Range<Int>] {
