@@ -135,12 +135,16 @@ public struct ListeningSocket: Sendable {
         beside address: SocketAddress, _ backlog: Int, _ mode: UInt32?
     ) throws(LoopError) -> ListeningSocket {
         var path = "\(address.path).\(getpid())"
-        // Where the name has no room for more, a short one in the same folder has.
+        // Where the name has no room for more, a short one in the same folder has; several may need one.
         if path.utf8.count > SocketAddress.longestPath, let slash = address.path.lastIndex(of: "/") {
-            path = "\(address.path[...slash]).\(getpid())"
+            let short = "\(address.path[...slash]).\(getpid())"
+            var number = 0
+            repeat {
+                path = number == 0 ? short : "\(short).\(number)"
+                number += 1
+            } while UnixSocketFile.isListenedOn(SocketAddress(unixPath: path))
         }
-        let beside = SocketAddress(unixPath: path)
-        let made = try open(beside, sharing: .none, backlog: backlog, mode: mode)
+        let made = try open(SocketAddress(unixPath: path), sharing: .none, backlog: backlog, mode: mode)
         return ListeningSocket(
             descriptor: made.descriptor, address: address, isShared: false, givesNoDelay: false,
             file: UnixSocketFile(path: address.path, made: path))

@@ -91,18 +91,19 @@ class FailingProcessTests(HandoverTestCase):
 
 
 class LongNameTests(DrainTestCase):
-    def test_a_socket_with_the_longest_name_is_taken_over(self):
+    def test_sockets_with_the_longest_names_are_taken_over(self):
         with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
-            path = os.path.join(folder, "s" * (107 - len(folder) - 1))
-            recast = Recast(PLAIN, {"app": f"127.0.0.1:{self.upstream.port}"}, settings="reuse_port: true\n", listeners=[f"unix:{path}"])
+            paths = [os.path.join(folder, letter * (107 - len(folder) - 1)) for letter in "st"]
+            recast = Recast(PLAIN, {"app": f"127.0.0.1:{self.upstream.port}"}, settings="reuse_port: true\n",
+                            listeners=[f"unix:{path}" for path in paths])
             self.addCleanup(recast.remove)
             self.addCleanup(self._end, recast.process)
-            before = file_of(path)
+            before = [file_of(path) for path in paths]
             self.start_another(recast)
-            self.assertNotEqual(file_of(path), before)
+            self.assertEqual({file_of(path) for path in paths} & set(before), set())
             self.assertEqual(recast.stop(), 0)
-            self.assertEqual(ask(path), 200)
-            self.assertEqual(os.listdir(folder), [os.path.basename(path)])
+            self.assertEqual([ask(path) for path in paths], [200, 200])
+            self.assertEqual(sorted(os.path.join(folder, name) for name in os.listdir(folder)), paths)
 
 
 class LostSocketTests(HandoverTestCase):

@@ -151,6 +151,26 @@ import Testing
         }
     }
 
+    @Test func `sockets whose names have no room for more wait beside each other in their folder`() throws {
+        let folder = "/tmp/recast-\(UInt64.random(in: 0 ... .max))"
+        #expect(unsafe mkdir(folder, 0o700) == 0)
+        defer { #expect(unsafe rmdir(folder) == 0) }
+        let addresses = ["a", "b", "c"].map { letter in
+            let name = String(repeating: letter, count: SocketAddress.longestPath - folder.utf8.count - 1)
+            return SocketAddress(unixPath: "\(folder)/\(name)")
+        }
+        let old = try addresses.map { try ListeningSocket.open($0, sharing: .none, backlog: 8) }
+        let new = try addresses.map {
+            try ListeningSocket.open($0, sharing: .anybody, backlog: 8, takesPlace: false)
+        }
+        for socket in new { try socket.takePlace() }
+        for socket in old { socket.close() }
+        for (address, socket) in zip(addresses, new) {
+            #expect(UnixSocketFile.isListenedOn(address))
+            socket.close()
+        }
+    }
+
     @Test(
         arguments: [
             (0, 32), (99_999_999, 32), (100_000_000, 320), (159_999_999, 480), (160_000_000, 512), (5_000_000_000, 512),
