@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -77,6 +78,10 @@ class FailingProcessTests(HandoverTestCase):
 
     def test_a_process_that_hangs_is_taken_over_from(self):
         """Its backlog is full, so that nobody can knock."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        # A backlog has 1024 places, and more descriptors are needed than many systems let a process have by default.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         recast = self.start(settings=self.sharing)
         recast.process.send_signal(signal.SIGSTOP)
         with contextlib.ExitStack() as stack:
