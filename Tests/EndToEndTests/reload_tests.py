@@ -14,6 +14,7 @@ from harness import DEADLINE, Client, Closed, Recast, Upstream, free_port
 from http2_client import HTTP2Client
 from lifecycle_support import (PLAIN, Load, count_lines, descriptors, reload, repeat_body, resident_bytes, tell_apart,
                                wait_until)
+from servers.name_server import NameServer
 
 
 class ReloadTestCase(unittest.TestCase):
@@ -514,10 +515,16 @@ class SignalTests(ReloadTestCase):
         other = Upstream()
         self.addCleanup(other.stop)
         port, admin = admin_port()
+        # Names whose time is over behind the standstill, and isn't.
+        names = {name: NameServer(["127.0.0.1"], ttl=ttl) for name, ttl in (("short", 5), ("long", 1000))}
+        for server in names.values():
+            self.addCleanup(server.stop)
         recast = Recast(
-            PLAIN + '  - { name: other, match: "/other", upstream: other }\n',
+            PLAIN + "".join(f'  - {{ name: {name}, match: "/{name}", upstream: {name} }}\n' for name in ("other", *names)),
             {"app": f"{{ address: 127.0.0.1:{self.upstream.port}, max_requests: 1, queue: {{ timeout: 4s }} }}",
-             "other": f"{{ address: 127.0.0.1:{other.port}, idle: 4s }}"},
+             "other": f"{{ address: 127.0.0.1:{other.port}, idle: 4s }}",
+             **{name: f"{{ address: \"{name}.recast.test:{other.port}\", resolve: {{ servers: \"127.0.0.1:{server.port}\" }} }}"
+                for name, server in names.items()}},
             settings=admin + "defaults: { timeouts: { request: 4s, first_byte: 4s } }\n")
         self.addCleanup(recast.remove)
         self.addCleanup(self._end, recast.process)
@@ -530,13 +537,18 @@ class SignalTests(ReloadTestCase):
         queued.request("GET", "/plain/queued")
         state = Admin(port)
         wait_until("it waits", lambda: state.json("/upstreams")["upstreams"][0]["queued"] == 1)
+        wait_until("the names are known", lambda: all(one["addresses"] for one in state.json("/upstreams")["upstreams"]))
         recast.process.send_signal(signal.SIGSTOP)
+        os.waitpid(recast.process.pid, os.WUNTRACED)
+        asked = {name: server.questions for name, server in names.items()}
         time.sleep(6)  # the fault itself: longer than each of the times
         recast.process.send_signal(signal.SIGCONT)
         wait_until("the idle connection is closed", lambda: not other.readers)
+        wait_until("the short one is looked up again", lambda: names["short"].questions > asked["short"])
         for _ in range(50):  # the timers that came due have fired by then
             self.assertEqual(self.status("/other", recast.port), 200)
         self.assertEqual(other.connection_count, 2)
+        self.assertEqual(names["long"].questions, asked["long"])
         go_on.set()
         self.assertEqual(held.response().status, 200)
         self.assertEqual(queued.response().status, 200)

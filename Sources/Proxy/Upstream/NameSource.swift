@@ -10,6 +10,8 @@ final class NameSource {
     private let maximum: UInt64
     private var lookUp: Resolution?
     private var timer: Timer!
+    /// The nanosecond in which the name is to be looked up again, as name servers count: the timer stands still with the process.
+    private var dueAt: UInt64 = 0
     /// The last good answer.
     private(set) var addresses: [SocketAddress] = []
     /// The nanosecond of the last good answer, and for how many seconds it holds.
@@ -67,8 +69,13 @@ final class NameSource {
         lookUp = nil
     }
 
-    /// The process has stood still, and the timer with it: what was looked up before may be too old.
-    func noticeStandstill() { if timer.isSet { resolve() } }
+    /// The process has stood still, and the timer with it: what was looked up before may be too old. Where it isn't, nobody is asked: a
+    /// machine that is too busy stands still now and then, and has many names.
+    func noticeStandstill() {
+        guard timer.isSet else { return }
+        let now = pool.loop.now
+        if now >= dueAt { resolve() } else { timer.set(after: dueAt - now) }
+    }
 
     private func succeeded(_ answer: [SocketAddress], seconds: Int, isPartial: Bool) {
         if fault != nil { pool.tell(recovery: "the name \(host) is resolved again") }
@@ -109,5 +116,9 @@ final class NameSource {
     }
 
     /// A pool that settings have no more use for wants the first answer, for those who wait for it, and no other.
-    private func resolveAgain(after time: UInt64) { if !pool.isRetired { timer.set(after: time) } }
+    private func resolveAgain(after time: UInt64) {
+        guard !pool.isRetired else { return }
+        dueAt = pool.loop.now &+ time
+        timer.set(after: time)
+    }
 }

@@ -251,8 +251,8 @@ final class UpstreamPool {
         for connection in endpoint.shared { connection.drain() }
     }
 
-    /// The process has stood still, which no timer counts: names are looked up again, and idle connections that have become
-    /// too old meanwhile are closed.
+    /// The process has stood still, which no timer counts: names whose time is over are looked up again, and idle connections that have
+    /// become too old meanwhile are closed.
     func noticeStandstill() {
         for source in names { source.noticeStandstill() }
         for endpoint in endpoints {
