@@ -479,7 +479,10 @@ extension Exchange {
     /// Converts bytes of the content. Returns whether the next ones can be taken at once: what is more than a slice waits for the
     /// end of the tick, and the upstream with it.
     func buffer(_ body: Span<UInt8>) throws(Refusal) -> Bool {
-        if let misfit, !body.isEmpty { throw .unacceptable(misfit.fault) }
+        if let misfit {
+            guard body.isEmpty else { throw .unacceptable(misfit.fault) }
+            return true
+        }
         guard let responseTranscoder else { return true }
         do throws(ConversionError) {
             try responseTranscoder.feed(body)
