@@ -110,6 +110,13 @@ struct DialectTests {
         .init(
             "dialect:alamofire arrays:indices order:input", #"{"a":[null,{"x":1,"y":2,"z":3},{"w":4}]}"#,
             "a[0][x]=1&a[1][y]=2&a[1][z]=3&a[2][w]=4"),
+        // Elements that have no index in their names are sorted by their texts, whatever number they had.
+        .init(
+            "dialect:alamofire arrays:auto", #"{"a":[3,2,10,1],"b":[{"x":2},{"x":1},"d","c"]}"#,
+            "a[]=1&a[]=10&a[]=2&a[]=3&b[]=c&b[]=d&b[0][x]=2&b[1][x]=1"),
+        .init(
+            "dialect:alamofire arrays:auto nesting:dots", #"{"a":[3,2,10,1],"b":[{"x":2},{"x":1},"d","c"]}"#,
+            "a[]=1&a[]=10&a[]=2&a[]=3&b[]=c&b[]=d&b[0].x=2&b[1].x=1"),
         .init("dialect:alamofire", #"{"a":{"0":"x"},"b":{"10":{"k":1},"9":2}}"#, "a[]=x&b[][k]=1&b[]=2"),
         .init("dialect:alamofire", #"{"1":"a"}"#, "root_not_object - -"),
         .init("dialect:alamofire", #"{"a":{"1":"a","b":"c"}}"#, "field_digit_keys a.1 dialect"),

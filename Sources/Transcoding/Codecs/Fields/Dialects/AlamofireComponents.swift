@@ -177,7 +177,8 @@ internal struct AlamofireComponents: ~Copyable {
         var end = tree.records.count
         while end > 0 {
             var parent = Tree.Node(end - 1)
-            if options.nesting == .brackets {
+            // Under `auto` an array may have elements with an index beside such without.
+            if options.nesting == .brackets, options.arrays != .auto {
                 parent = tree.sortComponents(before: end, table, areNumbered: isNumbered)
                 guard parent != Tree.none else { return }
             }
