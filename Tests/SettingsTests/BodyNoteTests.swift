@@ -108,15 +108,30 @@ import Testing
         }
     }
 
-    @Test("what an idle option is for, where it stands")
-    func idleText() throws {
-        let route = "  - { name: a, upstream: app, match: /a, request: 'form -> json(booleans: numeric)' }"
+    @Test(
+        "what an idle option is for, where it stands, and what the input has that would use it",
+        arguments: [
+            ("form -> json(booleans: numeric)", "booleans", "types: safe, or a field of the type boolean or json", 65),
+            (
+                "xml -> json(booleans: numeric)", "booleans",
+                "recognize: booleans, or a field of the type boolean or json", 64
+            ),
+            ("raw -> multipart(booleans: numeric)", "booleans", "a field of the type boolean or json", 69),
+            ("form -> json(remove_nulls: keys)", "nulls", "nulls: key, blanks: null, or a field of the type json", 65),
+            (
+                "xml -> json(remove_nulls: keys)", "nulls",
+                "recognize: nulls, blanks: null, or a field of the type json", 64
+            ),
+            ("plist -> json(remove_nulls: keys)", "nulls", "blanks: null, or a field of the type json", 66),
+            ("raw -> multipart(order: sorted)", "the order of several fields", "an input that has more than one", 69),
+        ])
+    func idleText(conversion: String, use: String, remedies: String, column: Int) throws {
+        let route = "  - { name: a, upstream: app, match: /a, request: '\(conversion)' }"
         let found = try #require(SettingsTestFile.parseRoutes(route).notes.first { $0.code == "key_unused" })
-        #expect(
-            found.description
-                == "route a: \"booleans\" is for booleans, and none of them can come here; "
-                + "it counts with types: safe, or a field of the type boolean or json")
-        #expect(found.column == 65)
+        #expect(found.message.hasSuffix("is for \(use), and none of them can come here"))
+        #expect(found.hint == "it counts with \(remedies)")
+        #expect(found.description == "route a: \(found.message); it counts with \(remedies)")
+        #expect(found.column == column)
     }
 
     @Test(

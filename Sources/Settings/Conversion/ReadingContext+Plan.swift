@@ -14,12 +14,15 @@ extension ReadingContext {
         }
         guard faults.isEmpty, let route else { return }
         for (option, position) in options where plan.idles(option) {
+            let all = plan.remedies(for: option)
+            let remedies =
+                all.count == 1 ? all[0] : all.dropLast().joined(separator: ", ") + ", or \(all[all.count - 1])"
             note(
                 SettingsNote(
                     severity: .warning, code: "key_unused", line: position.line, column: position.column,
                     subject: "route \(route)\(which)",
-                    message: "\"\(option.rawValue)\" is for \(option.use.what), and none of them can come here",
-                    hint: "it counts with \(option.use.remedy)", route: route))
+                    message: "\"\(option.rawValue)\" is for \(option.use), and none of them can come here",
+                    hint: "it counts with \(remedies)", route: route))
         }
     }
 

@@ -3,12 +3,29 @@ package enum IdleOption: String, Hashable, Sendable, CaseIterable {
     case booleans, order
     case removeNulls = "remove_nulls"
 
-    /// What the option is for, and what would give it something to do.
-    package var use: (what: String, remedy: String) {
+    /// What the option is for.
+    package var use: String {
         switch self {
-        case .booleans: ("booleans", "types: safe, or a field of the type boolean or json")
-        case .order: ("the order of several fields", "an input that has more than one")
-        case .removeNulls: ("nulls", "nulls: key, blanks: null, or a field of the type json")
+        case .booleans: "booleans"
+        case .order: "the order of several fields"
+        case .removeNulls: "nulls"
+        }
+    }
+}
+
+extension ConversionPlan {
+    /// What would give the option something to do, of what its inputs have.
+    package func remedies(for option: IdleOption) -> [String] {
+        let isForm = inputs.contains(.form), isXML = inputs.contains(.xml)
+        switch option {
+        case .booleans:
+            let options =
+                (isForm || inputs.contains(.multipart) ? ["types: safe"] : []) + (isXML ? ["recognize: booleans"] : [])
+            return options + ["a field of the type boolean or json"]
+        case .order: return ["an input that has more than one"]
+        case .removeNulls:
+            let options = (isForm ? ["nulls: key"] : []) + (isXML ? ["recognize: nulls"] : [])
+            return options + ["blanks: null", "a field of the type json"]
         }
     }
 }
