@@ -354,9 +354,9 @@ bool recast_has_blocks(void);
 
 /* Writes what begins at `at` as fields, each a prefix, a name, its mark, a text and its mark, and goes down into objects and
    arrays, and up out of those that it went down into. Takes new members whose names, where they are written, have no brackets, and no
-   escapes where they are those of objects and arrays, literals, also those that leave nothing, numbers of up to recast_longest_number characters, and texts of UTF-8 with all
-   escapes but those that say a control by its number. Stops before anything else, near the end of the slice and of any room: nothing is
-   said about what is there, and all that is kept up to date then says how far it has come. */
+   escapes where they are those of objects and arrays, literals, also those that leave nothing, numbers of up to recast_longest_number
+   characters, and texts of UTF-8 with all escapes but those that say a control by its number. Stops before anything else, near the end of
+   the slice and of any room: nothing is said about what is there, and all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);
 
 /* An object or array of so many children has few: they are sorted without more memory, and a tree has no index of their names. */
