@@ -3,7 +3,7 @@
 enum ForeignKeys {
     /// Where a key is written.
     enum Place {
-        case file, route, match, upstream, upstreamTLS, listenerTLS
+        case file, route, defaults, match, upstream, upstreamTLS, listenerTLS
     }
 
     /// What to write in its place; nil of a key that is none of another proxy's. Case, `_` and `-` are no matter.
@@ -16,6 +16,7 @@ enum ForeignKeys {
         switch place {
         case .file: file
         case .route: route
+        case .defaults: defaults
         case .match: match
         case .upstream: upstream
         case .upstreamTLS: upstreamTLS
@@ -95,6 +96,12 @@ enum ForeignKeys {
         ("ratelimiting limitreq limitrate", "write rate_limit: 100/s"),
         ("middlewares filters plugins", "what a route does are keys of its own, as request, headers and rewrite"),
     ])
+
+    /// As of a route, of which "defaults" have not all keys.
+    private static let defaults = route.mapValues { hint in
+        let ofRoutes = ["upstream", "match", "rewrite", "shadow", "authorize", "request"]
+        return ofRoutes.contains { hint.hasPrefix("write \($0):") } ? "\(hint) in a route" : hint
+    }
 
     private static let match = table([
         ("prefix pathprefix startswith uri url location", "write path: \"/a/*\""),

@@ -151,7 +151,8 @@ final class SectionReader {
         guard let level = context.level, context.catalog == nil else { return nil }
         switch level {
         case .file where isRoot: return .file
-        case .route where isRoot, .defaults where isRoot: return .route
+        case .route where isRoot: return .route
+        case .defaults where isRoot: return .defaults
         case .route where path == "match": return .match
         case .upstream(let prefix) where path == prefix: return .upstream
         case .upstream(let prefix) where path == "\(prefix).tls": return .upstreamTLS
