@@ -162,7 +162,8 @@ public final class Worker {
         memoryQueue = MemoryQueue(loop: loop, memory: memory, wait: settings.memory.wait.nanoseconds) {
             [unowned self] in setAccepting($0)
         }
-        loop.onStandstill = { [weak self] in self?.current.pools.forEach { $0.noticeStandstill() } }
+        // Unowned: a weak reference would make each one to the worker slower, of which each connection takes some.
+        loop.onStandstill = { [unowned self] in current.pools.forEach { $0.noticeStandstill() } }
     }
 
     /// Opens the listeners of the settings for this worker alone, and returns the addresses that were bound, with real port
