@@ -119,8 +119,8 @@ import Testing
             ("raw -> multipart(booleans: numeric)", "booleans", "a field of the type boolean or json", 69),
             ("form -> json(remove_nulls: keys)", "nulls", "nulls: key, blanks: null, or a field of the type json", 65),
             (
-                "xml -> json(remove_nulls: keys)", "nulls",
-                "recognize: nulls, blanks: null, or a field of the type json", 64
+                "xml(empty: string) -> json(remove_nulls: keys)", "nulls",
+                "empty: null, recognize: nulls, blanks: null, or a field of the type json", 79
             ),
             ("plist -> json(remove_nulls: keys)", "nulls", "blanks: null, or a field of the type json", 66),
             ("raw -> multipart(order: sorted)", "the order of several fields", "an input that has more than one", 69),

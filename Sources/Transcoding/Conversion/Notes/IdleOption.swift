@@ -24,7 +24,7 @@ extension ConversionPlan {
             return options + ["a field of the type boolean or json"]
         case .order: return ["an input that has more than one"]
         case .removeNulls:
-            let options = (isForm ? ["nulls: key"] : []) + (isXML ? ["recognize: nulls"] : [])
+            let options = (isForm ? ["nulls: key"] : []) + (isXML ? ["empty: null", "recognize: nulls"] : [])
             return options + ["blanks: null", "a field of the type json"]
         }
     }
