@@ -254,14 +254,19 @@ os.execv(sys.argv[2], sys.argv[2:])
             clients = {json.loads(line)["client"].rpartition(":")[0] for line in log}
         self.assertEqual(clients, {"127.0.0.1", "[::1]"})
 
-    def test_a_descriptor_that_is_no_listening_socket_is_said(self):
-        """As of a unit with ListenDatagram=, or Accept=yes."""
+    def stopped_with_a_name(self):
+        """One that has ended, and would listen on the service manager's socket `web` next."""
         recast = self.start()
         recast.stop()
         with open(recast.config) as file:
             text = file.read()
         with open(recast.config, "w") as file:
             file.write(text.replace(f"127.0.0.1:{recast.port}", "systemd:web"))
+        return recast
+
+    def test_a_descriptor_that_is_no_listening_socket_is_said(self):
+        """As of a unit with ListenDatagram=, or Accept=yes."""
+        recast = self.stopped_with_a_name()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
             process = self.launch(recast, {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "web"}, (datagrams.fileno(),),
                                   [sys.executable, "-c", self.GIVE, str(datagrams.fileno())])
@@ -272,12 +277,7 @@ os.execv(sys.argv[2], sys.argv[2:])
         self.assertIn("the service manager gave no socket of that name", text)
 
     def test_a_name_that_nobody_gave_is_said(self):
-        recast = self.start()
-        recast.stop()
-        with open(recast.config) as file:
-            text = file.read()
-        with open(recast.config, "w") as file:
-            file.write(text.replace(f"127.0.0.1:{recast.port}", "systemd:web"))
+        recast = self.stopped_with_a_name()
         result = subprocess.run([RECAST, "serve", recast.config], capture_output=True, timeout=DEADLINE)
         self.assertEqual(result.returncode, 69)
         self.assertIn(b"the service manager gave no socket of that name", result.stderr)

@@ -625,6 +625,15 @@ import Transcoding
         #expect(transcoder.isBegun == false && transcoder.conversion == nil)
     }
 
+    @Test("a call passes where its type is one that the route names", arguments: ["application/grpc+thrift", "*/*"])
+    func namedCalls(_ name: String) throws {
+        var transcoder = RequestTranscoder()
+        var plan = ConversionPlan(inputs: [.json], output: .json)
+        plan.acceptedTypes = [try #require(MediaPattern(name))]
+        try Rig(plan).begin(&transcoder, type: "application/grpc+thrift", framing: .length(8), converts: false)
+        #expect(transcoder.isBegun == false && transcoder.conversion == nil)
+    }
+
     @Test("what only begins like gRPC is converted")
     func noCalls() throws {
         var transcoder = RequestTranscoder()

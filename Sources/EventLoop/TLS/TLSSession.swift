@@ -47,9 +47,8 @@ public final class TLSClientCertificate: Sendable {
         self.subject = subject
         self.hosts = hosts
         self.uris = uris
-        let digits = Array("0123456789abcdef".utf8)
         self.digest = String(
-            decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+            decoding: digest.flatMap { [ASCII.lowerHexDigit($0 >> 4), ASCII.lowerHexDigit($0 & 15)] }, as: UTF8.self)
     }
 }
 

@@ -240,8 +240,8 @@ public final class RequestConversion: Sendable {
     package let writesQuery: Bool
     /// Whether bodies of any type are taken, and those that say none.
     package let takesAnyType: Bool
-    /// Whether content of gRPC's would be read as that of a type here, as all that comes is by `raw` and `+json` is by `json`: of most
-    /// encodings none is, which costs a request nothing.
+    /// Whether content of gRPC's may be read as that of a type here, as all that comes is by `raw`, `+json` is by `json`, and what it names
+    /// by an `accept`: of most encodings none is, which costs a request nothing.
     let readsGRPC: Bool
 
     public init(_ plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
@@ -251,9 +251,10 @@ public final class RequestConversion: Sendable {
         readsQuery = plan.readsQuery
         writesQuery = plan.writesQuery
         takesAnyType = plan.inputs.contains(.raw)
-        readsGRPC = ["", "+json", "+xml", "-web", "-web-text", "-web+json", "-web+xml"].contains { variant in
-            (try? plan.inputEncoding(for: Array("application/grpc\(variant)".utf8).span)) != nil
+        let readsSuffix = ["", "+json", "+xml"].contains { suffix in
+            (try? plan.inputEncoding(for: Array("application/grpc\(suffix)".utf8).span)) != nil
         }
+        readsGRPC = readsSuffix || !plan.acceptedTypes.isEmpty
     }
 
     /// The media types that are taken, for a refusal.

@@ -12,36 +12,33 @@ struct AlamofireGapTests {
     private static let marker = (member: #""~":{"0":"x"}"#, field: "~[]=x", numbered: "~[0]=x")
 
     private struct Documents {
-        var state: UInt64
-
-        mutating func next(_ bound: Int) -> Int {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Int(state >> 33) % bound
-        }
+        var numbers: SplitMix
 
         mutating func object(_ depth: Int) -> String {
             "{"
-                + (0..<next(5)).map { "\"\(["a", "b", "cd"][next(3)])\($0)\":\(value(depth + 1))" }.joined(
+                + (0..<numbers.below(5)).map { "\"\(["a", "b", "cd"][numbers.below(3)])\($0)\":\(value(depth + 1))" }
+                .joined(
                     separator: ",") + "}"
         }
 
         mutating func value(_ depth: Int) -> String {
-            switch next(depth > 4 ? 6 : 10) {
+            switch numbers.below(depth > 4 ? 6 : 10) {
             case 0, 1: "null"
-            case 2: next(2) == 0 ? "{}" : "[]"
-            case 3: "\(next(100))"
-            case 4, 5: ["\"b\"", "\"a\"", "\"a text of some more bytes, with a stop.\"", "true"][next(4)]
+            case 2: numbers.below(2) == 0 ? "{}" : "[]"
+            case 3: "\(numbers.below(100))"
+            case 4, 5: ["\"b\"", "\"a\"", "\"a text of some more bytes, with a stop.\"", "true"][numbers.below(4)]
             case 6, 7: object(depth)
-            default: "[" + (0..<next(5)).map { _ in value(depth + 1) }.joined(separator: ",") + "]"
+            default: "[" + (0..<numbers.below(5)).map { _ in value(depth + 1) }.joined(separator: ",") + "]"
             }
         }
     }
 
     @Test("a document with gaps gives what it gives where every value is set at its path", arguments: 0..<60)
     func sameAsSet(_ seed: Int) {
-        var documents = Documents(state: UInt64(seed &* 7919 &+ 1))
+        var documents = Documents(numbers: SplitMix(state: UInt64(seed)))
         for _ in 0..<20 {
-            let members = (0..<1 + documents.next(6)).map { "\"m\($0)\":\(documents.value(0))" }.joined(separator: ",")
+            let members = (0..<1 + documents.numbers.below(6)).map { "\"m\($0)\":\(documents.value(0))" }.joined(
+                separator: ",")
             let body = Array("{\(members)}".utf8), marked = Array("{\(members),\(Self.marker.member)}".utf8)
             for arrays in [ArrayStyle.brackets, .indices, .repeated] {
                 for order in [MemberOrder.sorted, .input] {
