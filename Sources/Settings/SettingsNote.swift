@@ -187,8 +187,7 @@ struct SettingsNotes {
         }
         for (number, rule) in route.responses.enumerated() {
             guard case .convert(let conversion) = rule.action else { continue }
-            all += shown(
-                conversion.plan.notes(), route.responses.count == 1 ? ", response" : ", response \(number + 1)")
+            all += shown(conversion.plan.notes(), ResponseRule.which(number, of: route.responses.count))
         }
         return all
     }

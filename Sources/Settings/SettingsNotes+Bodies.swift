@@ -80,7 +80,7 @@ extension SettingsNotes {
         let rules = settings.routes[index].responses
         return rules.enumerated().flatMap { number, rule -> [SettingsNote] in
             guard case .convert(let conversion) = rule.action else { return [] }
-            let which = rules.count == 1 ? ", response" : ", response \(number + 1)"
+            let which = ResponseRule.which(number, of: rules.count)
             let (statuses, types) = (rule.condition.statuses, rule.condition.types)
             var notes: [SettingsNote] = []
             if !statuses.isEmpty, statuses.allSatisfy({ $0.range.allSatisfy([204, 205, 206, 304].contains) }) {
@@ -203,7 +203,7 @@ extension SettingsNotes {
         let route = settings.routes[index]
         return route.responses.enumerated().flatMap { number, rule -> [SettingsNote] in
             guard rule.status != nil || rule.problem != nil else { return [] }
-            let which = route.responses.count == 1 ? ", response" : ", response \(number + 1)"
+            let which = ResponseRule.which(number, of: route.responses.count)
             func warning(_ code: String, _ message: String, _ hint: String) -> SettingsNote {
                 note(.warning, code, index, of: which, message, hint)
             }

@@ -134,6 +134,13 @@ import Testing
         #expect(found.column == column)
     }
 
+    @Test("an idle option of one of several response rules is that rule's")
+    func idleInSecond() throws {
+        let rules = "[{ when: { status: 4xx }, pass: true }, { convert: 'form -> json(booleans: numeric)' }]"
+        let file = try SettingsTestFile.parseRoutes("  - { name: a, upstream: app, match: /a, response: \(rules) }")
+        #expect(file.notes.filter { $0.code == "key_unused" }.map(\.subject) == ["route a, response 2"])
+    }
+
     @Test(
         "a name that a rename can't write",
         arguments: [(1024, true), (1025, false)])

@@ -7,6 +7,8 @@ struct ResponseRuleReader {
     let context: ReadingContext
     /// The variables of the route's path.
     let variables: [String?]?
+    /// What notes call the rule at hand.
+    var which = ""
 
     private static let example = "convert: json -> form"
     /// The keys of the two ways to write a conversion.
@@ -20,8 +22,10 @@ struct ResponseRuleReader {
         }
         let failures = context.failures
         var rules: [(rule: ResponseRule, line: Int)] = []
-        func add(_ node: SettingsNode, path: String) {
-            guard let rule = rule(node, path: path, limits: limits) else { return }
+        func add(_ node: SettingsNode, path: String, which: String) {
+            var reader = self
+            reader.which = which
+            guard let rule = reader.rule(node, path: path, limits: limits) else { return }
             if let cover = rules.first(where: { $0.rule.condition.covers(rule.condition) }) {
                 context.report(
                     node.position,
@@ -33,9 +37,11 @@ struct ResponseRuleReader {
             if nodes.isEmpty {
                 context.report(node.position, "\"response\" is an empty list: leave it out or write a rule")
             }
-            for (index, node) in nodes.enumerated() { add(node, path: "response[\(index)]") }
+            for (index, node) in nodes.enumerated() {
+                add(node, path: "response[\(index)]", which: ResponseRule.which(index, of: nodes.count))
+            }
         } else {
-            add(node, path: "response")
+            add(node, path: "response", which: ResponseRule.which(0, of: 1))
         }
         return context.failures == failures ? rules.map(\.rule) : nil
     }
@@ -145,7 +151,12 @@ struct ResponseRuleReader {
         }
         plan.limits = limits
         let failures = context.failures
-        context.check(plan, at: node.position, of: ", response")
+        context.check(plan, at: node.position, of: which)
         return context.failures == failures ? plan : nil
     }
+}
+
+extension ResponseRule {
+    /// What notes call the rule with that index, behind the route's name.
+    static func which(_ index: Int, of count: Int) -> String { count == 1 ? ", response" : ", response \(index + 1)" }
 }
