@@ -4,6 +4,7 @@
 #if defined(__x86_64__)
 #include "members.h"
 #include "scalars.h"
+#include "texts.h"
 
 /* The value of each hexadecimal digit and one more; 0 for what is none. */
 static const uint8_t digits[256] = {
@@ -96,7 +97,7 @@ void recast_pairs_prepare(struct recast_pairs *of) {
         low[' ' & 15] |= of_two;
         high[0] = high[1] = of_control;
     }
-    of->looks_twice = of->ends_at_bracket || of->leaves_scalars || of->leaves_hint;
+    of->looks_twice = of->ends_at_bracket || of->leaves_hint;
 }
 
 /* How far the loop has come, and what it looks at all the time. */
@@ -124,8 +125,8 @@ INLINED AVX2 __m256i ends_of_plain(const struct pairs_walk *walk, __m256i block)
 
 /* Where the plain part of a name ends that goes on at `text`; NULL where that can't be read. */
 AVX2 static inline const uint8_t *end_of_plain(const struct pairs_walk *walk, const uint8_t *text) {
-    /* A bracket may be an escape, which takes two bytes more. */
-    for (; walk->limit - text >= 34; text += 32) {
+    /* A bracket may be an escape, which takes two bytes more, and what stands behind it is looked at, too. */
+    for (; walk->limit - text >= 35; text += 32) {
         const __m256i ends_here = ends_of_plain(walk, _mm256_loadu_si256((const __m256i *)text));
         const __m256i is_plain = _mm256_cmpeq_epi8(ends_here, _mm256_setzero_si256());
         const uint32_t ends = ~(uint32_t)_mm256_movemask_epi8(is_plain);
@@ -142,8 +143,8 @@ static inline size_t bracket(const uint8_t *text, uint8_t as) {
 }
 
 /* Puts a node into the tree, as the last member of `object`, whose name stands from `start` to `text`, and its text from there to `end`. */
-INLINED AVX2 int32_t put_member(struct pairs_walk *walk, int32_t object, struct member member, enum recast_node_kind kind,
-                                const uint8_t *start, const uint8_t *text, const uint8_t *end) {
+INLINED AVX2 int32_t put_node(struct pairs_walk *walk, int32_t object, struct member member, enum recast_node_kind kind, bool has_text,
+                              const uint8_t *start, const uint8_t *text, const uint8_t *end) {
     struct recast_node *const node = walk->in.nodes + walk->in.number;
     const int32_t number = walk->in.number++, last = walk->in.nodes[object].last;
     const int32_t from = (int32_t)(start - walk->in.pool), count = (int32_t)(text - start);
@@ -151,12 +152,24 @@ INLINED AVX2 int32_t put_member(struct pairs_walk *walk, int32_t object, struct 
     _mm_storeu_si128((__m128i *)&node->parent, _mm_insert_epi32(_mm_set1_epi32(-1), object, 0));
     _mm_storeu_si128((__m128i *)&node->previous, _mm_setr_epi32(last, 0, from, count));
     /* An object has no text: dialects count its members there. */
-    const uint64_t texts = kind == recast_node_string ? (uint32_t)(from + count) | (uint64_t)(end - text) << 32 : 0;
+    const uint64_t texts = has_text ? (uint32_t)(from + count) | (uint64_t)(end - text) << 32 : 0;
     memcpy(&node->text_start, &texts, sizeof texts);
     const uint32_t is = (uint32_t)kind;
     memcpy(&node->kind, &is, sizeof is);
     enter_last(&walk->in, object, member, number, start, (size_t)count);
     return number;
+}
+
+/* As put_node, of a value. */
+INLINED AVX2 void put_member(struct pairs_walk *walk, int32_t object, struct member member, enum recast_node_kind kind,
+                             const uint8_t *start, const uint8_t *text, const uint8_t *end) {
+    put_node(walk, object, member, kind, true, start, text, end);
+}
+
+/* As put_node, of an object or array. */
+INLINED AVX2 int32_t put_container(struct pairs_walk *walk, int32_t object, struct member member, enum recast_node_kind kind,
+                                   const uint8_t *start, const uint8_t *end) {
+    return put_node(walk, object, member, kind, false, start, end, end);
 }
 
 _Static_assert(offsetof(struct recast_node, name_count) == offsetof(struct recast_node, previous) + 12, "stored together");
@@ -168,33 +181,30 @@ AVX2 static inline void copy_name(uint8_t *to, const uint8_t *name, size_t count
     if (count > 32) memcpy(to + 32, name + 32, count - 32);
 }
 
-/* A pair's value that has been decoded: where it ends, in the slice and where it was decoded to. */
+/* A pair's value that has been decoded: where it ends, in the slice and where it was decoded to, and what it is. */
 struct value {
     enum taken is;
     const uint8_t *end;
     uint8_t *text_end;
+    enum recast_node_kind kind;
 };
-
-/* Whether a text may be true, false or a number that `types: safe` reads. */
-INLINED bool may_be_scalar(const uint8_t *text, size_t count) {
-    if (count == 0 || count > 20) return false;
-    return is_digit(*text) || *text == '-' || (count == 4 && *text == 't') || (count == 5 && *text == 'f');
-}
 
 /* What is to be said of a value whose text has been decoded up to `end`. */
 INLINED AVX2 struct value judged(const struct recast_pairs *of, const uint8_t *end, const uint8_t *last, const uint8_t *limit,
                                   uint8_t *text, size_t written, bool is_ascii) {
-    if (end >= last || *end != '&') return (struct value){limit - end < pair_reach ? is_cut : is_left, end, text};
+    enum recast_node_kind kind = recast_node_string;
+    if (end >= last || *end != '&') return (struct value){limit - end < pair_reach ? is_cut : is_left, end, text, kind};
     if (written > of->longest_text || (!is_ascii && (of->leaves_beyond || !is_utf8(text, text + written))))
-        return (struct value){is_left, end, text};
-    return (struct value){is_taken, end, text + written};
+        return (struct value){is_left, end, text, kind};
+    if (__builtin_expect(of->reads_scalars, 0) && (kind = kind_of_text(text, written)) > recast_node_number) written = 0;
+    return (struct value){is_taken, end, text + written, kind};
 }
 
 /* As value_of, of a value that is longer than most. Its end has to be there: the last one of a body would be decoded in vain. */
 AVX2 __attribute__((noinline)) static struct value long_value_of(const struct recast_pairs *of, const uint8_t *at, const uint8_t *last,
                                                                 const uint8_t *limit, uint8_t *text) {
     const size_t rest = (size_t)(last - at);
-    if (!memchr(at, '&', rest < longest_value ? rest : longest_value)) return (struct value){is_left, at, text};
+    if (!memchr(at, '&', rest < longest_value ? rest : longest_value)) return (struct value){is_left, at, text, recast_node_string};
     size_t written;
     bool is_ascii;
     const uint8_t *const end = at + decode(at, (size_t)(limit - at), '&', text, &written, &is_ascii);
@@ -239,10 +249,12 @@ AVX2 static bool is_path(const uint8_t *const name, size_t count) {
     return count > 0 && !is_proto(name, count);
 }
 
-/* Whether a name may go on behind its first '=': up to the first bracket that a '=' follows. `text` is the value, decoded, and the name,
-   of `count` bytes, stands in front of it. */
-INLINED bool may_go_on(const struct recast_pairs *of, const uint8_t *text, const uint8_t *end, size_t count) {
-    return of->ends_at_bracket && (count == 0 || text[-1] != ']') && memchr(text, ']', (size_t)(end - text));
+/* Whether a name ends with a bracket. */
+INLINED bool is_closed(const uint8_t *name, size_t count) { return count > 0 && name[count - 1] == ']'; }
+
+/* Whether a name may go on behind its first '=': up to the first bracket that a '=' follows. `text` is the value, decoded. */
+INLINED bool may_go_on(const struct recast_pairs *of, const uint8_t *name, size_t count, const uint8_t *text, const uint8_t *end) {
+    return of->ends_at_bracket && !is_closed(name, count) && memchr(text, ']', (size_t)(end - text));
 }
 
 /* The name that says in which charset the rest of a form is. */
@@ -251,13 +263,176 @@ INLINED bool is_hint(const uint8_t *name, size_t count) { return count == 9 && !
 /* Whether a pair, decoded, is one that few forms have to be looked through for. */
 __attribute__((noinline)) static bool is_special(const struct recast_pairs *of, const uint8_t *name, size_t count, bool is_of_root,
                                                  const uint8_t *text, const uint8_t *end) {
-    return may_go_on(of, text, end, count) || (of->leaves_scalars && may_be_scalar(text, (size_t)(end - text))) ||
-           (of->leaves_hint && is_of_root && is_hint(name, count));
+    return may_go_on(of, name, count, text, end) || (of->leaves_hint && is_of_root && is_hint(name, count));
 }
 
 /* Whether is_special is to be asked. Of qs nearly all forms have names that end with a bracket, which its rule lets pass. */
-INLINED bool may_be_special(const struct recast_pairs *of, const uint8_t *text, size_t count) {
-    return of->looks_twice && (of->leaves_scalars || of->leaves_hint || count == 0 || text[-1] != ']');
+INLINED bool may_be_special(const struct recast_pairs *of, const uint8_t *name, size_t count) {
+    return of->looks_twice && (of->leaves_hint || !is_closed(name, count));
+}
+
+/* Puts a text, or what it is, into the tree as a node that stands nowhere. */
+INLINED struct recast_node *put_text(struct pairs_walk *walk, enum recast_node_kind kind, const uint8_t *text, size_t count) {
+    struct recast_node *const node = walk->in.nodes + walk->in.number++;
+    *node = (struct recast_node){.parent = -1, .first = -1, .last = -1, .next = -1, .previous = -1};
+    node->kind = kind;
+    node->text_start = (int32_t)(text - walk->in.pool);
+    node->text_count = (int32_t)count;
+    return node;
+}
+
+/* Puts the like last into an array, with an element's index for `name_start` where that is kept. */
+INLINED void put_element(struct pairs_walk *walk, int32_t array, int32_t index, enum recast_node_kind kind, const uint8_t *text,
+                         size_t count) {
+    struct recast_node *const above = walk->in.nodes + array;
+    const int32_t number = walk->in.number;
+    struct recast_node *const node = put_text(walk, kind, text, count);
+    node->parent = array;
+    node->previous = above->last;
+    node->name_start = index;
+    *(above->last < 0 ? &above->first : &walk->in.nodes[above->last].next) = number;
+    above->last = number;
+    above->count++;
+}
+
+/* Puts a text under a number, as its own name, into an object that nothing has that name in. The text stands where the name is to begin.
+   False, with nothing changed but the text's place, where something has it, the text would cost too much, or the number takes more than
+   `spare` bytes, which the pair has besides its value: no more is written than is read. */
+AVX2 static bool put_numbered(struct pairs_walk *walk, int32_t object, uint32_t number, enum recast_node_kind kind, uint8_t *text,
+                              size_t count, size_t spare) {
+    struct recast_pairs *const of = walk->in.of;
+    uint8_t digits_of[10], *first = digits_of + sizeof digits_of;
+    do *--first = (uint8_t)('0' + number % 10);
+    while (number /= 10);
+    const size_t length = (size_t)(digits_of + sizeof digits_of - first);
+    const size_t cost = length + count + of->node_cost;
+    if (cost > of->bytes_left || length > spare) return false;
+    memmove(text + length, text, count);
+    memcpy(text, first, length);
+    const struct member member = find(&walk->in, object, text, length);
+    if (member.node != no_member) return false;
+    of->bytes_left -= cost;
+    put_member(walk, object, member, kind, text, text + length, text + length + count);
+    walk->to = text + length + count;
+    return true;
+}
+
+/* The largest number that pushes are counted up to here. */
+enum { most_pushes = 1000000000 };
+
+/* What a table of PHP's, or an object that counts on under qs, says of numbers. */
+INLINED uint64_t numbers_of(const struct recast_node *node) {
+    return (uint32_t)node->text_start | (uint64_t)(uint32_t)node->text_count << 32;
+}
+INLINED void set_numbers(struct recast_node *node, uint64_t numbers) {
+    node->text_start = (int32_t)(uint32_t)numbers;
+    node->text_count = (int32_t)(uint32_t)(numbers >> 32);
+}
+
+/* Pushes a text, which stands where the next name would go, on the array or PHP's table `parent`. */
+AVX2 static bool push(struct pairs_walk *walk, int32_t parent, enum recast_node_kind kind, uint8_t *text, size_t count, size_t spare) {
+    struct recast_pairs *const of = walk->in.of;
+    if (!of->notes_keys) {
+        if (count + of->node_cost > of->bytes_left) return false;
+        of->bytes_left -= count + of->node_cost;
+        put_element(walk, parent, 0, kind, text, count);
+        walk->to = text + count;
+        return true;
+    }
+    /* The next number comes as an offset from the least one, and 0 says that there was none. */
+    const uint64_t least = UINT64_C(1) << 63, next = numbers_of(walk->in.nodes + parent);
+    const uint64_t number = next ? next ^ least : 0;
+    if (number > most_pushes || !put_numbered(walk, parent, (uint32_t)number, kind, text, count, spare)) return false;
+    set_numbers(walk->in.nodes + parent, (number + 1) ^ least);
+    return true;
+}
+
+/* Whether a node is what this loop puts into the tree for a pair's value. */
+INLINED bool is_scalar(const struct recast_node *node) {
+    return node->kind == recast_node_string || node->kind == recast_node_number || node->kind == recast_node_yes ||
+           node->kind == recast_node_no;
+}
+
+/* Adds a text, which stands where the next name would go, to the values that a member has. */
+AVX2 static bool collect(struct pairs_walk *walk, int32_t member, enum recast_node_kind text_kind, uint8_t *text, size_t count,
+                         size_t spare) {
+    struct recast_pairs *const of = walk->in.of;
+    struct recast_node *const there = walk->in.nodes + member;
+    const enum recast_node_kind kind = of->keeps_names ? recast_node_array : recast_node_collected;
+    int32_t index = 0;
+    size_t cost = count + of->node_cost;
+    if (there->is_spliced) return false;
+    if (is_scalar(there)) {
+        /* The node becomes the array, and its text a node. */
+        if ((cost += of->node_cost) > of->bytes_left) return false;
+        const struct recast_node own = *there;
+        there->kind = kind;
+        there->plain = 0;
+        set_numbers(there, 0);
+        put_element(walk, member, 0, own.kind, walk->in.pool + own.text_start, (size_t)own.text_count);
+        index = 1;
+    } else if (there->kind == kind) {
+        if (of->keeps_names && (index = walk->in.nodes[there->last].name_start + 1) >= recast_qs_array_limit) return false;
+        if (cost > of->bytes_left) return false;
+    } else {
+        /* What has become an object counts on. */
+        const uint64_t last = numbers_of(there);
+        if (!of->keeps_names || there->kind != recast_node_keyed || !there->is_typed || last >= most_pushes) return false;
+        if (!put_numbered(walk, member, (uint32_t)last + 1, text_kind, text, count, spare)) return false;
+        set_numbers(there, last + 1);
+        return true;
+    }
+    of->bytes_left -= cost;
+    put_element(walk, member, of->keeps_names ? index : 0, text_kind, text, count);
+    walk->to = text + count;
+    return true;
+}
+
+/* Does with a text, which stands where the next name would go, what is done where its name is there already. False, with nothing changed,
+   where that isn't so plain. */
+AVX2 static bool repeat(struct pairs_walk *walk, enum recast_repeats repeats, int32_t member, enum recast_node_kind kind, uint8_t *text,
+                        size_t count, size_t spare) {
+    struct recast_pairs *const of = walk->in.of;
+    struct recast_node *const there = walk->in.nodes + member;
+    if (repeats == recast_repeats_collected) return collect(walk, member, kind, text, count, spare);
+    if (repeats == recast_repeats_left || !is_scalar(there) || there->is_spliced) return false;
+    if (count + of->node_cost > of->bytes_left) return false;
+    of->bytes_left -= count + of->node_cost;
+    of->removed++;
+    /* The text that goes keeps a node that stands nowhere. */
+    struct recast_node *const node = put_text(walk, kind, text, count);
+    if (repeats == recast_repeats_last) {
+        const struct recast_node own = *there;
+        there->kind = node->kind;
+        there->text_start = node->text_start;
+        there->text_count = node->text_count;
+        there->plain = 0;
+        node->kind = own.kind;
+        node->text_start = own.text_start;
+        node->text_count = own.text_count;
+    }
+    walk->to = text + count;
+    return true;
+}
+
+/* Whether a whole name ends with a push, which makes an array in any case. */
+INLINED bool is_push(const uint8_t *name, size_t count) { return count > 2 && name[count - 1] == ']' && name[count - 2] == '['; }
+
+/* As take_pair, of a pair whose name, decoded, is that of the member `member`, and whose value begins at `at`. The value is decoded to
+   `text`, which may stand behind the name where the next one would go. */
+AVX2 __attribute__((noinline)) static enum taken take_again(struct pairs_walk *walk, int32_t member, const uint8_t *name, size_t count,
+                                                           bool is_of_root, const uint8_t *at, uint8_t *text) {
+    struct recast_pairs *const of = walk->in.of;
+    const enum recast_repeats repeats = of->keeps_names && is_push(name, count) ? recast_repeats_collected : of->repeats;
+    if (repeats == recast_repeats_left) return is_left;
+    const struct value value = value_of(of, at, walk->last, walk->limit, text);
+    if (value.is != is_taken) return value.is;
+    if (of->looks_twice && is_special(of, name, count, is_of_root, text, value.text_end)) return is_left;
+    const size_t length = (size_t)(value.text_end - text);
+    if (text != walk->to) memmove(walk->to, text, length);
+    if (!repeat(walk, repeats, member, value.kind, walk->to, length, (size_t)(at - walk->at) + 1)) return is_left;
+    walk->at = value.end + 1;
+    return is_taken;
 }
 
 /* As take_pair, where the member has the pair's whole name, decoded. */
@@ -272,66 +447,265 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     const uint8_t *at = pair;
     at += decode(at, (size_t)(walk->limit - at), '=', start, &count, &is_ascii);
     if (at >= walk->last || *at != '=') return walk->limit - at < pair_reach ? is_cut : is_left;
-    if ((size_t)(at - pair) > of->longest_name || !is_ascii || !is_path(start, count)) return is_left;
-    const struct member member = find(&walk->in, walk->in.root, start, count);
-    if (member.node != no_member) return is_left;
+    if ((size_t)(at - pair) > of->longest_name || !is_path(start, count)) return is_left;
+    if (!is_ascii && (of->leaves_beyond || !is_utf8(start, start + count))) return is_left;
     uint8_t *const text = start + count;
+    const struct member member = find(&walk->in, walk->in.root, start, count);
+    if (member.node >= 0) return take_again(walk, member.node, start, count, false, at + 1, text);
+    if (member.node == unknown_member) return is_left;
     const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    if (may_be_special(of, text, count) && is_special(of, start, count, false, text, value.text_end)) return is_left;
+    if (may_be_special(of, start, count) && is_special(of, start, count, false, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
-    put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
+    put_member(walk, walk->in.root, member, value.kind, start, text, value.text_end);
     of->has_number_names |= is_digit(*start);
     walk->to = value.text_end;
     walk->at = value.end + 1;
     return is_taken;
 }
 
-/* Whether a name that has been decoded is one key, as it stands. A block can be read behind it. */
-AVX2 static inline bool is_key(const struct pairs_walk *walk, const uint8_t *name, size_t count) {
-    const __m256i beyond = _mm256_set1_epi8(of_beyond);
-    for (size_t at = 0; at < count; at += 32) {
-        const __m256i ends = _mm256_andnot_si256(beyond, ends_of_plain(walk, _mm256_loadu_si256((const __m256i *)(name + at))));
-        const uint32_t plain = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(ends, _mm256_setzero_si256()));
-        if (_tzcnt_u32(~plain) < count - at && ~plain) return false;
+/* Writes '_' for the dots and spaces in front of the first bracket, as PHP does. False where it drops some of the name then, or may drop
+   all of it as one that only so begins like those of safe cookies. */
+INLINED bool underline(uint8_t *name, size_t count) {
+    bool is_changed = false;
+    if (count > 0 && (*name == ' ' || *name == '.')) return false;
+    for (size_t at = 0; at < count && name[at] != '['; at++) {
+        if (name[at] != ' ' && name[at] != '.') continue;
+        name[at] = '_';
+        is_changed = true;
     }
+    return !is_changed || name[0] != '_' || name[1] != '_';
+}
+
+/* Lets a table of PHP's know of a key that was written; false, with nothing changed, where the key may be a number that can't be told so
+   plainly. */
+INLINED bool note_key(struct recast_node *table, const uint8_t *key, size_t count) {
+    uint64_t number = 0;
+    if (*key == '-' || is_digit(*key)) {
+        if (count > 9 || (*key == '0' && count > 1)) return false;
+        for (size_t at = 0; at < count; at++) {
+            if (!is_digit(key[at])) return false;
+            number = number * 10 + key[at] - '0';
+        }
+        const uint64_t next = (number + 1) ^ UINT64_C(1) << 63;
+        if (next > numbers_of(table)) set_numbers(table, next);
+    }
+    table->is_typed = true;
     return true;
 }
 
-/* As take_pair, where a part of the name has to be decoded, or is beyond ASCII, and all of it is a key of the root then. */
-AVX2 __attribute__((noinline)) static enum taken take_decoded(struct pairs_walk *walk) {
-    struct recast_pairs *const of = walk->in.of;
+/* Whether note_key takes a key. */
+INLINED bool is_noted(const uint8_t *key, size_t count) {
+    struct recast_node table = {0};
+    return note_key(&table, key, count);
+}
+
+/* Whether what ends the plain part of a name goes on with it, and is neither a bracket nor its escape. PHP makes a dot another byte. */
+static inline bool goes_on(const struct recast_pairs *of, const uint8_t *end) {
+    if (*end != '%') return *end == '+' || *end >= 0x80 || (of->notes_keys && *end == '.');
+    return of->is_flat || (!bracket(end, '[') && !bracket(end, ']'));
+}
+
+/* A name's keys, the root first, in the slice or decoded to where the next name goes, and the '=' behind it. */
+struct path {
+    struct {
+        const uint8_t *name;
+        size_t count;
+    } keys[recast_pairs_depth];
+    /* The number of the last one, which may be empty: a push. */
+    size_t last;
+    const uint8_t *behind;
+    /* Where something can be written behind the keys. */
+    uint8_t *free;
+};
+
+/* Splits a name in which nothing but brackets is an escape. `must_decode` is set where another one is. */
+AVX2 static enum taken split_plain(const struct pairs_walk *walk, struct path *path, bool *must_decode) {
+    const struct recast_pairs *const of = walk->in.of;
+    const uint8_t *at = walk->at, *end;
+    for (path->last = 0;; path->last++) {
+        if (path->last == recast_pairs_depth || path->last > of->most_keys) return is_left;
+        if (!(end = end_of_plain(walk, at)) || walk->limit - end < 6) return is_cut;
+        const size_t count = (size_t)(end - at);
+        path->keys[path->last].name = at;
+        path->keys[path->last].count = count;
+        if (path->last > 0) {
+            const size_t close = bracket(end, ']');
+            if (!close) break;
+            end += close;
+            if (end >= walk->last) return is_left;
+            if (*end == '=') {
+                path->behind = end;
+                return is_taken;
+            }
+        }
+        const size_t open = bracket(end, '[');
+        if (!open) break;
+        if (count == 0) return is_left;
+        at = end + open;
+    }
+    *must_decode = goes_on(of, end);
+    return is_left;
+}
+
+/* Where a key ends, in a name that is decoded up to `end`; a block can be read behind it. */
+AVX2 static const uint8_t *end_of_key(const struct pairs_walk *walk, const uint8_t *at, const uint8_t *end) {
+    const __m256i beyond = _mm256_set1_epi8(of_beyond);
+    for (; at < end; at += 32) {
+        const __m256i ends = _mm256_andnot_si256(beyond, ends_of_plain(walk, _mm256_loadu_si256((const __m256i *)at)));
+        const uint32_t plain = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(ends, _mm256_setzero_si256()));
+        if (~plain) {
+            at += _tzcnt_u32(~plain);
+            break;
+        }
+    }
+    return at < end ? at : end;
+}
+
+/* Splits any other name, decoded. */
+AVX2 static enum taken split_decoded(const struct pairs_walk *walk, struct path *path) {
+    const struct recast_pairs *const of = walk->in.of;
     const uint8_t *const pair = walk->at;
-    if (of->ends_at_bracket) return is_left;
     const size_t rest = (size_t)(walk->limit - pair), most = longest_value + 66;
     size_t count;
     bool is_ascii;
     uint8_t *const start = walk->to;
-    const uint8_t *const behind = pair + decode_blocks(pair, rest < most ? rest : most, '=', start, &count, &is_ascii);
-    if (behind >= walk->last || *behind != '=') return walk->limit - behind < pair_reach ? is_cut : is_left;
-    if ((size_t)(behind - pair) > of->longest_name || !is_key(walk, start, count)) return is_left;
-    if (!is_ascii && (of->leaves_beyond || !is_utf8(start, start + count))) return is_left;
+    path->behind = pair + decode_blocks(pair, rest < most ? rest : most, '=', start, &count, &is_ascii);
+    if (path->behind >= walk->last || *path->behind != '=') return walk->limit - path->behind < pair_reach ? is_cut : is_left;
+    const uint8_t *at = start, *const end = start + count;
+    if (!is_ascii && (of->leaves_beyond || !is_utf8(start, end))) return is_left;
+    if (of->notes_keys && !underline(start, count)) return is_left;
+    path->free = start + count;
+    for (path->last = 0;; path->last++) {
+        if (path->last == recast_pairs_depth || path->last > of->most_keys) return is_left;
+        const uint8_t *const key_end = end_of_key(walk, at, end);
+        path->keys[path->last].name = at;
+        path->keys[path->last].count = (size_t)(key_end - at);
+        at = key_end;
+        if (path->last > 0) {
+            if (at == end || *at++ != ']') return is_left;
+            if (at == end) return is_taken;
+        } else if (at == end) {
+            return is_taken;
+        }
+        if (path->keys[path->last].count == 0 || !of->has_members || *at++ != '[') return is_left;
+    }
+}
+
+/* As take_pair, of a key of the root that has been decoded to where the next name goes. */
+INLINED AVX2 enum taken take_root(struct pairs_walk *walk, const struct path *path) {
+    struct recast_pairs *const of = walk->in.of;
+    uint8_t *const start = walk->to, *const text = path->free;
+    const size_t count = path->keys[0].count;
     const struct member member = find(&walk->in, walk->in.root, start, count);
-    if (member.node != no_member) return is_left;
-    uint8_t *const text = start + count;
-    const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
+    if (member.node >= 0) return take_again(walk, member.node, start, count, true, path->behind + 1, text);
+    if (member.node == unknown_member) return is_left;
+    const struct value value = value_of(of, path->behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
     if (of->looks_twice && is_special(of, start, count, true, text, value.text_end)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
-    put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
+    put_member(walk, walk->in.root, member, value.kind, start, text, value.text_end);
     walk->to = value.text_end;
     walk->at = value.end + 1;
     return is_taken;
 }
 
-/* Whether what ends the plain part of a name goes on with it, and is neither a bracket nor its escape. */
-static inline bool goes_on(const struct recast_pairs *of, const uint8_t *end) {
-    if (*end != '%') return *end == '+' || *end >= 0x80;
-    return of->is_flat || (!bracket(end, '[') && !bracket(end, ']'));
+/* As take_pair, of a name that leads through any objects by keys, and may end with a push, or that has to be decoded to know so. What isn't
+   there is made. `must_decode` says that the root has to be decoded. */
+AVX2 __attribute__((noinline)) static enum taken take_path(struct pairs_walk *walk, bool must_decode) {
+    struct recast_pairs *const of = walk->in.of;
+    const uint8_t *const pair = walk->at;
+    struct path path = {.free = walk->to};
+    enum taken taken = must_decode ? is_left : split_plain(walk, &path, &must_decode);
+    if (must_decode) taken = split_decoded(walk, &path);
+    if (taken != is_taken) return taken;
+    const size_t last = path.last, last_count = path.keys[last].count;
+    if ((size_t)(path.behind - pair) > of->longest_name || path.keys[0].count == 0) return is_left;
+    if (last == 0) return take_root(walk, &path);
+
+    /* Down to where name and tree part. */
+    const bool is_push = last_count == 0;
+    int32_t parent = walk->in.root;
+    size_t depth = 0;
+    struct member member = {no_member, -1};
+    for (; depth < last; depth++) {
+        if ((member = find(&walk->in, parent, path.keys[depth].name, path.keys[depth].count)).node < 0) break;
+        const struct recast_node *const node = walk->in.nodes + member.node;
+        const bool is_array = is_push && depth + 1 == last && !of->notes_keys;
+        if (node->kind != (is_array ? recast_node_array : recast_node_keyed) || node->is_spliced) return is_left;
+        parent = member.node;
+    }
+    if (depth == last && !is_push) {
+        member = find(&walk->in, parent, path.keys[last].name, last_count);
+        if (member.node >= 0)
+            return take_again(walk, member.node, path.keys[last].name, last_count, false, path.behind + 1, path.free);
+    }
+    if (member.node == unknown_member) return is_left;
+    const size_t added = last - depth;
+    if ((size_t)walk->in.number + added + 1 > of->nodes_room) return is_left;
+    uint8_t *text = walk->to;
+    for (size_t at = depth; at <= last; at++) {
+        const size_t count = path.keys[at].count;
+        if (of->notes_keys && at > 0 && count > 0 && !is_noted(path.keys[at].name, count)) return is_left;
+        /* They may lie where they go, or behind that, or in the slice. */
+        if (must_decode && text != path.keys[at].name) memmove(text, path.keys[at].name, count);
+        if (!must_decode) copy_name(text, path.keys[at].name, count);
+        text += count;
+    }
+    const struct value value = value_of(of, path.behind + 1, walk->last, walk->limit, text);
+    if (value.is != is_taken) return value.is;
+    if (of->looks_twice && is_special(of, text - last_count, last_count, false, text, value.text_end)) return is_left;
+    const size_t count = (size_t)(value.text_end - text), spare = (size_t)(path.behind - pair) + 2;
+    /* A push may have to write its number; the first one of a table has one digit. */
+    const size_t names = (size_t)(text - walk->to), cost = names + added * of->node_cost;
+    if (cost + count + 1 + of->node_cost > of->bytes_left) return is_left;
+    if (is_push && added == 0) {
+        if (!push(walk, parent, value.kind, text, count, spare)) return is_left;
+    } else {
+        const uint8_t *name = walk->to;
+        of->bytes_left -= cost;
+        for (; depth < last; depth++) {
+            const uint8_t *const end = name + path.keys[depth].count;
+            const bool is_array = is_push && depth + 1 == last && !of->notes_keys;
+            const int32_t above = parent;
+            parent = put_container(walk, above, member, is_array ? recast_node_array : recast_node_keyed, name, end);
+            if (of->notes_keys && above != walk->in.root) note_key(walk->in.nodes + above, name, path.keys[depth].count);
+            name = end;
+            member = (struct member){no_member, -1};
+        }
+        if (is_push) {
+            push(walk, parent, value.kind, text, count, spare);
+        } else {
+            of->bytes_left -= count + of->node_cost;
+            put_member(walk, parent, member, value.kind, name, text, value.text_end);
+            if (of->notes_keys) note_key(walk->in.nodes + parent, name, last_count);
+            walk->to = value.text_end;
+        }
+    }
+    /* What stands in front of a decoded one isn't known as it came. */
+    if (!must_decode) learn(of, pair, (size_t)(path.keys[last].name - pair), parent);
+    walk->at = value.end + 1;
+    return is_taken;
+}
+
+/* As take_pair, of a name that ends with a push, behind which `behind` is, on the node `parent`. */
+AVX2 __attribute__((noinline)) static enum taken take_push(struct pairs_walk *walk, int32_t parent, const uint8_t *behind) {
+    struct recast_pairs *const of = walk->in.of;
+    const struct recast_node *const above = walk->in.nodes + parent;
+    uint8_t *const text = walk->to;
+    if (behind >= walk->last || *behind != '=' || (size_t)(behind - walk->at) > of->longest_name) return is_left;
+    if (above->kind != (of->notes_keys ? recast_node_keyed : recast_node_array) || above->is_spliced) return is_left;
+    const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
+    if (value.is != is_taken) return value.is;
+    if (of->looks_twice && is_special(of, behind, 0, false, text, value.text_end)) return is_left;
+    const size_t spare = (size_t)(behind - walk->at) + 2;
+    if (!push(walk, parent, value.kind, text, (size_t)(value.text_end - text), spare)) return is_left;
+    walk->at = value.end + 1;
+    return is_taken;
 }
 
 /* Puts the pair at hand into the tree, and goes on behind it. */
@@ -354,7 +728,7 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     if (is_opened) {
         const size_t open = of->has_members && name_end > name ? bracket(name_end, '[') : 0;
         object_count = (size_t)(name_end - name);
-        if (!open) return goes_on(of, name_end) ? take_decoded(walk) : is_left;
+        if (!open) return goes_on(of, name_end) ? take_path(walk, true) : is_left;
         if ((object = find(&walk->in, walk->in.root, name, object_count)).node == unknown_member) return is_left;
         parent = object.node;
         name = name_end + open;
@@ -363,15 +737,19 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     const size_t name_count = (size_t)(name_end - name);
     const uint8_t *behind = name_end;
     if (parent != walk->in.root) {
-        /* What stands in brackets has to be a key of an object. */
-        const size_t close = name_count > 0 ? bracket(name_end, ']') : 0;
-        if (!close || (of->notes_keys && (*name == '-' || is_digit(*name)))) return is_left;
-        if (parent >= 0 && (walk->in.nodes[parent].kind != recast_node_keyed || walk->in.nodes[parent].is_spliced)) return is_left;
+        /* What stands in brackets is one key of an object, and else the way there is longer. */
+        const size_t close = bracket(name_end, ']');
         behind += close;
+        if (parent >= 0 && name_count == 0 && close) return take_push(walk, parent, behind);
+        if (!close || !name_count || *behind != '=' || (of->notes_keys && (*name == '-' || is_digit(*name)))) return take_path(walk, false);
+        if (parent >= 0 && (walk->in.nodes[parent].kind != recast_node_keyed || walk->in.nodes[parent].is_spliced)) return is_left;
     }
     if (behind >= walk->last || *behind != '=' || (size_t)(behind - pair) > of->longest_name) return is_left;
     if (name_count == 0 && of->leaves_empty) return is_left;
-    if (parent >= 0 && (member = find(&walk->in, parent, name, name_count)).node != no_member) return is_left;
+    if (parent >= 0 && __builtin_expect((member = find(&walk->in, parent, name, name_count)).node != no_member, 0)) {
+        if (member.node == unknown_member) return is_left;
+        return take_again(walk, member.node, name, name_count, parent == walk->in.root, behind + 1, walk->to);
+    }
 
     /* Nothing of it counts before the text has been decoded, too. */
     uint8_t *const start = walk->to, *const own = parent < 0 ? start + object_count : start, *const text = own + name_count;
@@ -384,13 +762,31 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     if (cost > of->bytes_left) return is_left;
 
     of->bytes_left -= cost;
-    if (parent < 0) parent = put_member(walk, walk->in.root, object, recast_node_keyed, start, own, own);
-    put_member(walk, parent, member, recast_node_string, own, text, value.text_end);
+    if (parent < 0) parent = put_container(walk, walk->in.root, object, recast_node_keyed, start, own);
+    put_member(walk, parent, member, value.kind, own, text, value.text_end);
     if (of->notes_keys && parent != walk->in.root) walk->in.nodes[parent].is_typed = true;
     if (is_opened) learn(of, pair, (size_t)(name - pair), parent);
     walk->to = value.text_end;
     walk->at = value.end + 1;
     return is_taken;
+}
+
+/* Takes pairs, one behind the other, as long as there is room for the nodes of one more; each in a function of its own, which has all
+   registers. */
+AVX2 __attribute__((noinline)) static enum taken take_plains(struct pairs_walk *walk, int32_t most) {
+    size_t left = walk->in.of->pairs_left;
+    enum taken taken = is_taken;
+    while (left > 0 && walk->in.number < most && (taken = take_pair(walk)) == is_taken) left--;
+    walk->in.of->pairs_left = left;
+    return taken;
+}
+
+AVX2 __attribute__((noinline)) static enum taken take_wholes(struct pairs_walk *walk, int32_t most) {
+    size_t left = walk->in.of->pairs_left;
+    enum taken taken = is_taken;
+    while (left > 0 && walk->in.number < most && (taken = take_whole(walk)) == is_taken) left--;
+    walk->in.of->pairs_left = left;
+    return taken;
 }
 
 /* Puts pairs into the tree. `source` is where the slice begins or would begin, of which up to `end` may be read; pairs end before
@@ -402,14 +798,7 @@ AVX2 static bool take_pairs(struct recast_pairs *of, const uint8_t *source, size
         .ends_by_high = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)of->ends_by_high)),
         .at = source + of->at, .to = of->target + of->to};
     const int32_t most = (int32_t)of->nodes_room - 1;
-    size_t left = of->pairs_left;
-    enum taken taken = is_taken;
-    if (of->keeps_names) {
-        while (left > 0 && walk.in.number < most && (taken = take_whole(&walk)) == is_taken) left--;
-    } else {
-        while (left > 0 && walk.in.number < most && (taken = take_pair(&walk)) == is_taken) left--;
-    }
-    of->pairs_left = left;
+    const enum taken taken = of->keeps_names ? take_wholes(&walk, most) : take_plains(&walk, most);
     leave_members(&walk.in);
     of->at = (size_t)(walk.at - source);
     of->to = (size_t)(walk.to - of->target);

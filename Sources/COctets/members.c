@@ -21,7 +21,8 @@ static inline size_t end_of_segment(const uint8_t *text, size_t at, size_t count
     return at < count ? at : count;
 }
 
-/* What a segment in brackets is: a key, an index below recast_qs_array_limit, or a larger number. */
+/* What a segment in brackets is: a key, an index below recast_qs_array_limit, or a larger number. A push makes an array whose first
+   element it is. */
 enum { is_key = -1, is_number = -2 };
 
 /* A number has no needless zeros, and is at most 2⁵³, as JavaScript has it. */
@@ -49,8 +50,8 @@ static inline int32_t kind_of(const struct recast_pairs *of, const uint8_t *key,
     return of->reads_indices ? index_of(key, count) : is_key;
 }
 
-/* Splits a name into a root and keys in brackets. Returns how many these are; 0 for any other name, and where there is a number that is
-   no index. */
+/* Splits a name into a root, and keys and pushes in brackets. Returns how many these are; 0 for any other name, and one that has a push in
+   front of what makes an array itself or counts on, which the push changes nothing of. */
 INLINED size_t split(const struct recast_pairs *of, const uint8_t *name, size_t count, struct segment *segments) {
     const uint8_t other = of->leaves_dots ? '.' : '[';
     size_t end = end_of_segment(name, 0, count, other);
@@ -60,9 +61,10 @@ INLINED size_t split(const struct recast_pairs *of, const uint8_t *name, size_t 
     for (; end < count; number++) {
         const size_t at = end + 1;
         end = end_of_segment(name, at, count, other);
-        if (end == at || end == count || name[end] != ']' || number == recast_pairs_depth) return 0;
-        segments[number] = (struct segment){name + at, end - at, kind_of(of, name + at, end - at)};
-        if (segments[number].index == is_number || (++end < count && name[end] != '[')) return 0;
+        if (end == count || name[end] != ']' || number == recast_pairs_depth) return 0;
+        segments[number] = (struct segment){name + at, end - at, end == at ? 0 : kind_of(of, name + at, end - at)};
+        if (segments[number].index != is_key && segments[number - 1].count == 0) return 0;
+        if (++end < count && name[end] != '[') return 0;
     }
     return number;
 }
@@ -72,8 +74,9 @@ INLINED bool is_neighbour(const struct recast_pairs *of, const uint8_t *name, si
     const size_t at = of->prefix_count;
     if (at == 0 || count < at + 2 || !are_equal(of->prefix, name, at)) return false;
     const size_t end = end_of_segment(name, at, count, of->leaves_dots ? '.' : '[');
+    if (end == at) return false;
     *segment = (struct segment){name + at, end - at, kind_of(of, name + at, end - at)};
-    return end > at && end == count - 1 && name[end] == ']';
+    return end == count - 1 && name[end] == ']';
 }
 
 /* As find_in_index, of a name that none of the object's members has, which are as many as there may be without the index, and are entered
@@ -92,13 +95,34 @@ __attribute__((noinline)) static struct member find_first_in_index(const struct 
     return find_in_index(of, in->pool, in->number, object, name, count);
 }
 
+/* Whether a node is an object that was an array, or began with a number too large for one, and so counts on. */
+INLINED bool counts_on(const struct recast_node *node) { return node->kind == recast_node_keyed && node->is_typed; }
+
+/* The number that a segment is. */
+static uint64_t number_of(const struct segment *segment) {
+    uint64_t number = 0;
+    for (size_t at = 0; at < segment->count; at++) number = number * 10 + segment->name[at] - '0';
+    return number;
+}
+
+/* Lets an object that counts on know of a number. */
+static void note_number(struct recast_node *object, uint64_t number) {
+    const uint64_t largest = (uint32_t)object->text_start | (uint64_t)(uint32_t)object->text_count << 32;
+    if (number <= largest) return;
+    object->text_start = (int32_t)(uint32_t)number;
+    object->text_count = (int32_t)(uint32_t)(number >> 32);
+}
+
 /* What stands where a segment says in the node `parent`: unknown_member where that is nothing that it can say something of, or an index
    that is free and not behind all that there are. */
 INLINED struct member look(const struct members *in, int32_t parent, const struct segment *segment) {
     const struct recast_node *const above = in->nodes + parent;
     const struct member unknown = {unknown_member, -1};
     if (above->kind != recast_node_array) {
-        if (segment->index >= 0 || (parent != in->root && (above->kind != recast_node_keyed || above->is_typed))) return unknown;
+        if (parent != in->root && (above->kind != recast_node_keyed || above->is_spliced)) return unknown;
+        /* A number makes an object count on, a push is the first one, and a key may be one that isn't read as such. */
+        if (segment->index != is_key ? !counts_on(above) || segment->count == 0 : counts_on(above) && is_digit(*segment->name))
+            return unknown;
         struct member member = find(in, parent, segment->name, segment->count);
         if (member.node == unknown_member && above->count == recast_few_nodes)
             member = find_first_in_index(in, parent, segment->name, segment->count);
@@ -115,7 +139,8 @@ INLINED struct member look(const struct members *in, int32_t parent, const struc
 /* Puts a node, which is a member or element of no other, last into the node `parent`. */
 INLINED void put_last(struct members *in, int32_t parent, struct member member, int32_t number, const struct segment *segment) {
     struct recast_node *const node = in->nodes + number;
-    const bool is_element = segment->index >= 0;
+    const bool is_element = in->nodes[parent].kind == recast_node_array;
+    if (segment->index != is_key && !is_element) note_number(in->nodes + parent, number_of(segment));
     node->parent = parent;
     node->previous = in->nodes[parent].last;
     node->next = -1;
@@ -137,11 +162,17 @@ INLINED bool move_member(struct members *in, int32_t number) {
     struct member member;
     if (is_neighbour(of, name, count, segments)) {
         parent = of->prefix_node;
-        if (segments->index == is_number || (member = look(in, parent, segments)).node != no_member) return false;
+        if ((member = look(in, parent, segments)).node != no_member) return false;
     } else {
         last = split(of, name, count, segments);
         if (last == 0 || last > of->most_keys + 1) return false;
         last--;
+        /* A push makes of an array what it is; what is no array any more counts on. */
+        const struct recast_node *const leaf = in->nodes + number;
+        if (last > 0 && segments[last].count == 0) {
+            if (counts_on(leaf)) return false;
+            if (leaf->kind == recast_node_array && !leaf->is_spliced) last--;
+        }
         while ((member = look(in, parent, segments + depth)).node >= 0 && depth < last) {
             parent = member.node;
             depth++;
@@ -160,6 +191,7 @@ INLINED bool move_member(struct members *in, int32_t number) {
         struct recast_node *const node = in->nodes + in->number;
         *node = (struct recast_node){.first = -1, .last = -1};
         node->kind = segments[depth + 1].index < 0 ? recast_node_keyed : recast_node_array;
+        node->is_typed = segments[depth + 1].index == is_number;
         put_last(in, parent, member, in->number, segments + depth);
         parent = in->number++;
         member = (struct member){no_member, -1};
@@ -167,6 +199,19 @@ INLINED bool move_member(struct members *in, int32_t number) {
     put_last(in, parent, member, number, segments + last);
     if (last > 0) learn(of, name, (size_t)(segments[last].name - name), parent);
     return true;
+}
+
+void recast_pairs_judge(struct recast_pairs *of) {
+    const struct members in = members_of(of);
+    const uint8_t other = of->leaves_dots ? '.' : '[';
+    int32_t member = of->member;
+    while (member >= 0) {
+        const struct recast_node *const node = in.nodes + member;
+        const size_t count = (size_t)node->name_count;
+        if (count == 0 || end_of_segment(in.pool + node->name_start, 0, count, other) < count) break;
+        member = node->next;
+    }
+    of->are_keys = member < 0;
 }
 
 void recast_pairs_move(struct recast_pairs *of) {
@@ -184,6 +229,8 @@ void recast_pairs_move(struct recast_pairs *of) {
 
 #else
 #include "COctets.h"
+
+void recast_pairs_judge(struct recast_pairs *of) { of->are_keys = false; }
 
 void recast_pairs_move(struct recast_pairs *of) { (void)of; }
 

@@ -46,6 +46,18 @@ struct WholeFieldTests {
             "a[b\($0)]=\(String(repeating: "v", count: $0))&c\($0)=\(String(repeating: "v", count: $0))&"
         }.joined(),
         (0..<40).map { "rows[\($0 / 4)][c\($0 % 4)]=v+\($0)&list[]=\($0)" }.joined(separator: "&"),
+        // Names that come again and pushes, fewer than an array of qs has and more.
+        (0..<70).map { "t=\($0)&u[]=\($0)&r[\($0)][x]=1&r[\($0)][y][]=2&r[\($0)][y][]=+&v%5Bw%5D=\($0)&%6B=\($0)&" }
+            .joined(),
+        (0..<70).map { "t=\($0 / 7)&" }.joined() + (0..<30).map { "t[]=\($0)&t[\($0)]=x&t[\($0)][y]=z&" }.joined(),
+        (0..<24).map { "\u{e9}=\($0)&%C3%A9[]=\($0)&%E6%BC%A2[\u{e9}]=\($0)&%E6%BC%A2[%C3%A9\($0)]=&%FF=1&" }.joined(),
+        "a[x]=1&a[x]=2&a[x]=&b=1&b=2&b[c]=3&a[x][y]=4&d[]=1&d[x]=2&d[]=3&e[x]=1&e[]=2&e[x]=3&f=&f=&g[]=&g[]=&g=&h=1&h[]=2&"
+            + "h=3&i[j][k]=1&i[j][k]=2&i[j][l]=3&i[j][k]=4&i[j][l]=5&m[n][o][]=1&m[n][o][]=2&m[n][o][p]=3&m[n][o]=4&",
+        "a[][]=1&b[][25]=2&c[][0]=3&d[25][]=4&e[21]=1&e[x]=2&e[3]=4&e[]=5&e[22][y]=6&f[][x]=1&f[][y]=2&g[x][][y]=1&g[x][]=2&"
+            + "h[30]=1&h[31]=2&h[7]=3&h[8][x]=4&h[40][x]=5&h[40][y]=6&h[+1]=7&h[1x]=8&i[]=1&i[19]=2&i[20]=3&i[21]=4&i[x]=5&",
+        (0..<24).map { "a=\($0)&" }.joined()
+            + "a[50]=x&a[51][x]=y&a[51][z]=z&a[]=w&a[key]=v&a[3]=u&b[9007199254740992]=1&b[20]=2&",
+        "_charset_=x&_charset_=y&a=b]=c&a=b]=d&a=true&a=1&a=x&n=true&n=2&n=x&n=3&",
         // The loop in C compares names by blocks of 32 bytes, and keeps what stands before a member's name up to 64.
         (30...34).flatMap { [named($0, "x"), named($0, "y"), named($0, "x")] }.joined(),
         (60...67).map { "\(named($0, "[a][b]"))\(named($0, "[a][c]"))\(named($0, "[a][d]"))" }.joined(),
@@ -207,10 +219,10 @@ struct WholeFieldTests {
     @Test("limits hold at the same field", arguments: ["tree", "field", "fields", "key"])
     func limits(name: String) {
         let input = Array(
-            "ab=cde&user[id]=1815&x=&user[role]=owner&u%5Bv%5D[]=1&u[v][]=2&u[w][x]=3&u[w][y]=4&last=value+with+%41&z=1&"
-                .utf8)
+            ("ab=cde&user[id]=1815&x=&user[role]=owner&u%5Bv%5D[]=1&u[v][]=2&u[w][x]=3&u[w][y]=4&"
+                + "t=1&t=2&t=&l[]=1&l[]=2&l[]=&o[p]=1&o[p]=2&last=value+with+%41&z=1&").utf8)
         for dialect in Self.readers {
-            for limit in 0..<(name == "tree" ? 1400 : 20) where name != "tree" || tries(number: limit) {
+            for limit in 0..<(name == "tree" ? 2000 : 30) where name != "tree" || tries(number: limit) {
                 same(input, dialect, name, limit)
             }
         }
@@ -223,6 +235,7 @@ struct WholeFieldTests {
             (0..<90).map { "a[2024-01-\($0)][q]=1" }.joined(separator: "&"),
             (0..<90).map { "a[k\($0)]=\($0)" }.joined(separator: "&"),
             (0..<30).map { "a[\($0)][x]=1&a[\($0)][y][]=2&b\($0)=3" }.joined(separator: "&"),
+            (0..<40).map { "t=\($0)&u[]=\($0)&r[\($0)][y][]=2&r[\($0)][y][]=3&v[w]=" }.joined(separator: "&"),
         ])
     func cost(body: String) {
         let input = Array(body.utf8)
@@ -294,7 +307,10 @@ struct WholeFieldTests {
                 "a", "name", "user[id]", "user[name]", "user%5Bid%5D", "user%5bmail%5d", "rows[0][a]", "rows[0][b]",
                 "rows[1][a]",
                 "x[y][z]", "x[y][w]", "t[]", "0", "1", "-1", "toString", "a.b", "c d", "%C3%A9", "\u{e9}", "", "[a]",
-                "a]", "a[b", "k%2Bk", "%6Bey", "%D0%BA", "%61", "first+name", "%E6%BC%A2", "\u{6F22}",
+                "a]", "a[b", "%C3%A9[x]", "rows[0][%C3%A9]", "rows[0][%61]", "a%2Eb[c+d]", "%C3%A9[x][]",
+                "x[y][%C3%A9][]", "t[]", "rows[0][t][]", "rows[0][t][]", "k%2Bk", "%6Bey", "%D0%BA", "%61",
+                "first+name",
+                "%E6%BC%A2", "\u{6F22}",
                 "+p", "u[0]", "u[1]", "u[-5]", "u[x]", "u", "rows[0]", "a-name-that-is-longer-than-a-block-is",
             ] + (0..<40).map { "f\($0)" }
         let values = [
@@ -388,7 +404,9 @@ struct WholeFieldTests {
                     let keys =
                         switch Int.random(in: 0..<20, using: &random) {
                         case 0: odd
-                        case 1...9: ["0", "1", "2", "3"]
+                        case 1, 2: [""]
+                        case 3: ["25", "26", "40", "7"]
+                        case 4...9: ["0", "1", "2", "3"]
                         default: ["x", "y", "z", "name"]
                         }
                     body += "[\(keys.randomElement(using: &random) ?? "")]"

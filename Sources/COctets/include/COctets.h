@@ -233,6 +233,10 @@ struct recast_fields {
    point. One that a library would round is printed as it stands in any case, so it doesn't matter how many digits there are. */
 bool recast_is_printed_alike(const uint8_t *number, size_t count);
 
+/* What becomes of a text whose name is that of a text before it: the pair is left alone, both are elements of an array, or one of them
+   goes. */
+enum recast_repeats { recast_repeats_left, recast_repeats_collected, recast_repeats_first, recast_repeats_last };
+
 /* Pairs of a form that are put into a tree. What is only read stands first. */
 struct recast_pairs {
     /* The slice, of which nothing behind `end` is read. */
@@ -252,27 +256,30 @@ struct recast_pairs {
     uint64_t seed, multiplier;
     /* Names that have more bytes, as they come, and longer texts are left alone. What a node costs besides its name and text. */
     size_t longest_name, longest_text, node_cost;
-    /* Whether a name may be that of a member of an object in the root, as in `a[b]`; else one with brackets is left alone, but for where
-       brackets are bytes like others. */
+    /* Whether a name may have keys in brackets, as in `a[b]`; else one with brackets is left alone, but for where brackets are bytes like
+       others. */
     bool has_members, is_flat;
     /* Which names are left alone: those with dots, those with bytes up to the space, the empty one. */
     bool leaves_dots, leaves_spaces, leaves_empty;
     /* Whether names and texts are left alone that are not of ASCII; other ones have to be of UTF-8. */
     bool leaves_beyond;
-    /* Whether texts are left alone that may be true, false or a number. */
-    bool leaves_scalars;
+    /* Whether texts become what they print like: true, false or a number, as `types: safe` has it. */
+    bool reads_scalars;
+    /* What becomes of the texts of names that are there; under `keeps_names` those of names that end with a push are elements always. */
+    enum recast_repeats repeats;
     /* Whether the name `_charset_` is left alone. */
     bool leaves_hint;
     /* Of recast_pairs_prepare: whether a pair that has been decoded may be left alone all the same. */
     bool looks_twice;
-    /* Whether objects below the root are to be typed once they have a member, and are left alone where its name may be a number. */
+    /* Whether objects below the root are PHP's tables, which are typed once they have a key, and know which number comes next; roots of
+       names have no dots and spaces then. */
     bool notes_keys;
     /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, none of which
        is __proto__. */
     bool keeps_names;
-    /* Of members with whole names: whether a number in brackets is an index, and how many keys a name may have behind its root. */
-    bool reads_indices;
+    /* How many keys a name may have behind its root, and of members with whole names, whether a number in brackets is an index. */
     size_t most_keys;
+    bool reads_indices;
     /* Whether a name ends at its first `]=`, and at its first `=` only where there is none: a text with a bracket is left alone behind a
        name that ends without. */
     bool ends_at_bracket;
@@ -293,9 +300,13 @@ struct recast_pairs {
     /* What is known of the names of the root's members, and of how many; 0 of both at the start. */
     int32_t root_count;
     uint64_t root_bits;
+    /* How many texts were left out as their names are there; it is only added to. */
+    size_t removed;
     /* The next member that recast_pairs_move looks at, -1 for none, and whether it stopped there because nodes or the index lack room. */
     int32_t member;
     bool lacks_room;
+    /* Of recast_pairs_judge. */
+    bool are_keys;
     /* Whether a whole name, or the name of a member that was moved, begins with a digit; it stays so. */
     bool has_number_names;
 };
@@ -311,16 +322,21 @@ enum {
 /* Makes ready what depends on which names are left alone. */
 void recast_pairs_prepare(struct recast_pairs *pairs);
 
-/* Puts pairs of a name, '=' and a text, up to '&', into the tree as members of the root, of the object whose prefix is known, or of an
-   object in the root, which it makes where there is none. Escapes in names are those of their brackets, or all of a key of the root.
-   Stops before any other pair, one whose member is there, one with a long text, an object's member that is the first one for the
-   index, where there is no room for two nodes, and at the slice's end: nothing is said about what is there. */
+/* Puts pairs of a name, '=' and a text, up to '&', into the tree as members of the root or of objects that keys in brackets lead to, and as
+   what a push at the end puts on an array or a table of PHP's; what isn't there is made. Escapes in names are those of their brackets, or
+   all of a key of the root. Of a member that is there `repeats` says what becomes.
+   Stops before any other pair, one with a long text, an object's member that is the first one for the index, where there is no room for
+   two nodes, and at the slice's end: nothing is said about what is there. */
 void recast_pairs_take(struct recast_pairs *pairs);
+
+/* Whether members with whole names, from `member` on, have names without structure: `are_keys`. */
+void recast_pairs_judge(struct recast_pairs *pairs);
 
 /* Takes members with whole names, as `keeps_names` has made them, from `member` on, and puts each last where its name says under qs, with
    what is missing above it: objects, and arrays, whose elements have their index for `name_start`. Stops before a member whose name isn't
-   a root or one and keys in brackets, before one that stands already, an index that is free in front of others, a larger number, and where
-   there is no room for its nodes or for what an object's members may need of the index. */
+   a root or one and keys and pushes in brackets, before one that stands already, an index that is free in front of others, a number that
+   makes an object count on that doesn't yet, and where there is no room for its nodes or for what an object's members may need of the
+   index. */
 void recast_pairs_move(struct recast_pairs *pairs);
 
 /* A tree that is written as JSON. What is only read stands first. */

@@ -1,9 +1,9 @@
 internal import COctets
 internal import Octets
 
-/// Puts pairs of a form into a tree by a loop in C: names that are keys or hold one pair of brackets, neighbours of what
-/// `FieldTreeBuilder.place` has placed, and texts in UTF-8. Under qs, which looks at names when all have come, members have whole names,
-/// and another loop moves them to where those say.
+/// Puts pairs of a form into a tree by a loop in C: names that are keys, or keys in brackets with perhaps a push behind them, also where
+/// they come again, and texts in UTF-8, or what those say under `types: safe`. Under qs, which looks at names when all have come,
+/// members have whole names, and another loop moves them to where those say.
 ///
 /// What it makes is what `FieldTreeBuilder.field` and `place` make of the same pairs, one by one; it leaves to them what isn't so plain,
 /// and where the processor lacks what the loop needs, all.
@@ -37,7 +37,8 @@ internal struct PairLoop {
         unsafe loop.leaves_dots = library == .php || (library == nil || library == .qs) && options.nesting == .dots
         unsafe loop.leaves_spaces = library == .php
         unsafe loop.leaves_empty = library != nil
-        unsafe loop.leaves_scalars = options.types == .safe
+        unsafe loop.reads_scalars = options.types == .safe
+        unsafe loop.repeats = Self.repeats(options.duplicates)
         unsafe loop.leaves_hint = options.charsetHint == .use
         unsafe loop.notes_keys = library == .php
         unsafe loop.keeps_names = library == .qs
@@ -46,6 +47,15 @@ internal struct PairLoop {
         // A decoder of forms reads them so whatever becomes of the names.
         unsafe loop.ends_at_bracket = options.dialect == .qs
         unsafe recast_pairs_prepare(&loop)
+    }
+
+    private static func repeats(_ duplicates: DuplicatePolicy) -> recast_repeats {
+        switch duplicates {
+        case .array, .keep: recast_repeats_collected
+        case .first: recast_repeats_first
+        case .last: recast_repeats_last
+        case .reject: recast_repeats_left
+        }
     }
 
     /// Forgets which object names stand in: the tree has been emptied, or an object may have been taken out of it.
@@ -100,8 +110,22 @@ internal struct PairLoop {
                 recast_pairs_take, in: &tree, nodes: max(2, length / Self.bytesOfNode),
                 bytes: length &+ Int(recast_pairs_room))
         }
+        if unsafe loop.removed > 0 {
+            tree.removedCount += unsafe loop.removed
+            unsafe loop.removed = 0
+        }
         at &+= unsafe loop.at
         return most &- (unsafe loop.pairs_left)
+    }
+
+    /// Whether members of `tree` with whole names, from `member` on, have names without structure.
+    mutating func areKeys(_ member: Tree.Node, in tree: inout Tree) -> Bool {
+        guard movesMembers else { return false }
+        // SAFETY: these are numbers and a flag; `run` sees to memory.
+        unsafe loop.member = member
+        unsafe loop.root = tree.root
+        unsafe run(recast_pairs_judge, in: &tree, nodes: 1, bytes: Int(recast_pairs_room))
+        return unsafe loop.are_keys
     }
 
     /// Puts members of `tree` with whole names, from `member` on, where those say under qs, and returns the first that it leaves to

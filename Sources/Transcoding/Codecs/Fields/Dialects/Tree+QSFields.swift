@@ -86,6 +86,11 @@ extension Tree {
         if loop.hasNumberNames { orderQS(pairs) }
         var pair = records[Int(pairs)].first
         loop.restart()
+        if childCount(root) == 0, loop.areKeys(pair, in: &self) {
+            // Each stands where its name says: they have the root's place.
+            root = pairs
+            return
+        }
         while true {
             pair = loop.move(pair, of: childCount(pairs), in: &self)
             if pair == Tree.none { return }
