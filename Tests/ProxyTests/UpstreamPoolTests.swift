@@ -39,6 +39,25 @@ import Testing
         }
     }
 
+    @Test(
+        "an error behind more content than a server reads at once may have left some of it unread: the connection isn't used again",
+        arguments: [
+            (65_536, 413, true), (65_537, 413, false), (65_537, 500, false), (65_537, 200, true), (65_537, 303, true),
+            (10, 500, true),
+        ])
+    func errorBehindContent(count: Int, status: Int, isReused: Bool) throws {
+        try withRig { rig in
+            let body = String(repeating: "x", count: count)
+            let answer = "HTTP/1.1 \(status) Any\r\nContent-Length: 2\r\n\r\nok"
+            let first = try rig.exchange(post("/", "text/plain", body), answer: answer)
+            #expect(first.request.body.count == count)
+            #expect(first.response.status == status)
+            if !isReused { try rig.until("the connection is closed") { rig.upstreams[0].isOver } }
+            #expect(try rig.exchange(post("/", "text/plain", "next")).request.text == "next")
+            #expect(rig.upstreams.count == (isReused ? 1 : 2))
+        }
+    }
+
     @Test("an HTTP/1.0 upstream that keeps its connection is used again")
     func oldVersionKeepAlive() throws {
         try withRig { rig in

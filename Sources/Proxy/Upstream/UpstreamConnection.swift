@@ -51,6 +51,8 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
     /// For how long the loop's own knowledge of an idle connection will do, 10 ms: under load connections rest for less, and
     /// without load the system call costs nothing.
     static let freshTime: UInt64 = 10_000_000
+    /// Content that a server which reads it has in its hands as a rule, 64 KiB: what Node reads at once.
+    static let readAtOnce = 64 * 1024
 
     init(_ connection: ReadyConnection, pool: UpstreamPool) {
         self.pool = pool
@@ -274,6 +276,9 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             if exchange.passesResponseTrailers { decoder.keepsTrailers = true }
             // An upstream that was offered another protocol may have begun to speak it.
             if !exchange.offeredUpgrades.isEmpty { mayReuse = false }
+            // A server of Node whose parser gave up in the middle leaves the rest unread in the system's buffers, and closes seconds
+            // later: the next request would lie behind it, and nobody can tell from here what was read.
+            if status >= 400, exchange.record.bytesOut > Self.readAtOnce { mayReuse = false }
         }
         phase = .body
         // To ask what it has taken is a system call.
