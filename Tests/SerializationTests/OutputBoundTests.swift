@@ -135,7 +135,7 @@ struct OutputBoundTests {
         let length = mebibytes << 20
         let more = try #require(made.outputBound(ofBody: length)) - length
         #expect(more > 0 && more < 500_000 - 65_536)
-        // As many as @fastify/busboy takes, where no names are made.
+        // As few as a body has of whatever length, where no names are made.
         if input == .multipart { #expect(more < 60_000) }
     }
 

@@ -61,8 +61,7 @@ private struct OutputBound {
     static let longest = 1 << 48
     /// Bytes that texts and names may grow by escapes: a thirty-second of the body, at least 64 KiB and at most 1 MiB, of a multipart body
     /// 384 KiB: there names alone grow, and Werkzeug refuses more than 500,000 bytes behind the closing delimiter. Where parts pass one by
-    /// one it is 24 KiB: their names are as long as they were but for escapes, however long their content is, and @fastify/busboy waits
-    /// for ever behind more than 60,000 bytes.
+    /// one it is 24 KiB: their names are as long as they were but for escapes, however long their content is.
     static func allowance(for length: Int, _ conversion: Conversion) -> Int {
         if conversion.passesParts { return 24 * 1024 }
         return min(max(length / 32, 64 * 1024), conversion.padding == .spaces ? 1024 * 1024 : 384 * 1024)
