@@ -491,6 +491,22 @@ class SlowClientTests(CallTestCase):
                 self.assertEqual(set(message.trailers.get("remove_headers", [])), removed)
                 self.assertEqual(call.finish()[0], OK)
 
+    def test_trailers_in_the_place_of_content_that_would_be_coded(self):
+        """Nothing can be written in front of them. The head waits for that, but of events, for whose client it says something."""
+        for mode, media_type, coding in ((FULL_DUPLEX, "text/plain", None), (BUFFERED, "text/plain", None),
+                                         (FULL_DUPLEX, "text/event-stream", "gzip")):
+            with self.subTest(mode, media_type=media_type):
+                call = Processing(self.connect(), mode)
+                call.headers("request", pseudo("GET", "/compressed", fields=(("accept-encoding", "gzip"),)), end=True)
+                request_id = call.take_headers("request", [], end=True).fields.get("x-request-id")
+                call.headers("response", [(":status", "500"), ("content-type", media_type)])
+                message = call.take_headers("response", []) if coding else None
+                call.trailers("response", [("x-rows", "10")])
+                message = call.take_streamed("response", message or call.take_headers("response", []), has_trailers=True)
+                self.assertEqual([message.fields.get(name) for name in ("content-encoding", "vary")], [coding, "Accept-Encoding"])
+                self.assertEqual((message.body, call.finish()[0]), (b"", OK))
+                self.assertEqual(self.recast.log_entry(request_id).get("response_coding"), coding)
+
     def test_trailers_without_content(self):
         """Nothing can be said of content that the data plane never had: a conversion that writes some is refused."""
         for path_, refused in (("/form-json", True), ("/plain", False)):

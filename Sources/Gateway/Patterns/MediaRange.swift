@@ -40,7 +40,7 @@ public struct MediaRange: Hashable, Sendable {
     }
 
     /// Whether the value of a Content-Type field is of this range.
-    func matches(contentType: Span<UInt8>) -> Bool {
+    package func matches(contentType: Span<UInt8>) -> Bool {
         let essence = Self.essence(contentType)
         guard let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: essence) else { return false }
         guard !type.isEmpty else { return true }

@@ -720,6 +720,17 @@ final class Exchange {
         worker.pressure == 0 && responseCharge.set(ContentEncoder.heldCount(for: coding), from: worker.memory)
     }
 
+    /// Leaves the coding away of a response that has turned out to have no content. Returns whether it has.
+    ///
+    /// - Parameter isTold: whether the head says the coding; then it stays the one that it was.
+    func dropUnusedCoding(isTold: Bool) -> Bool {
+        guard let coding = responseCoding, coding.encoder.inputCount == 0 else { return false }
+        responseCoding = nil
+        worker.coders.recycle(coding.encoder)
+        if !isTold { record.responseCoding = nil }
+        return true
+    }
+
     /// So many bytes of the response wait with the upstream's stream, since the client takes no more.
     func responseHeld(_ count: Int) {
         if count >= MemoryCharge.step, let downstream { chargeResponse(queued: downstream.queued + count) }

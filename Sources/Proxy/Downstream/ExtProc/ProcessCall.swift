@@ -30,8 +30,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private var worker: Worker { connection.worker }
 
     @safe @exclusivity(unchecked) private var reader: MessageReader
-    @safe @exclusivity(unchecked) fileprivate var request: ProcessingFlow
-    @safe @exclusivity(unchecked) fileprivate var response: ProcessingFlow
+    @safe @exclusivity(unchecked) var request: ProcessingFlow
+    @safe @exclusivity(unchecked) var response: ProcessingFlow
     /// Messages that are not handed to the stream yet.
     @safe @exclusivity(unchecked) private var output: OutputBuffer
     private var names: LowercaseName
@@ -56,11 +56,14 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private(set) var contentLimit = Int.max
     var arrived = 0
     private var trailers = TrailerLines()
-    fileprivate var responseTrailers = TrailerLines()
+    var responseTrailers = TrailerLines()
     /// Whether the exchange takes no more of the response for now.
     private var isResponseBlocked = false
     /// The response's head, until its first content takes it along.
     private var responseHead: HeaderMutation?
+    /// Whether the response's head says its coding when there is content: trailers may come in the place of that, with nothing in front
+    /// of them that could be coded.
+    private var saysCodingLater = false
     /// All lines of a response that trailers have ended before any content, and which so has no message to be changed by.
     private var wholeHead: OutputBuffer?
     /// Why what goes on of the request can't be held any longer until its end.
@@ -272,6 +275,9 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         var lines = TrailerLines()
         var removals = HeaderMutation()
         let passed = exchange?.route?.forwarding.trailers ?? []
+        if direction == .response, exchange?.dropUnusedCoding(isTold: !saysCodingLater) == true {
+            saysCodingLater = false
+        }
         // Behind content that gets a coding, what tells of the bytes that came holds no longer.
         let isCoded = direction == .response && exchange?.record.responseCoding != nil
         var fault: WireError?
@@ -424,8 +430,18 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
             response.passesContent = true
         }
         self.exchange?.settleResponse()
-        if response.owesHead, !isAnswered { response.answerHead(to: &output) }
+        if response.owesHead, !isAnswered { answerResponseHead() }
         if isAlone, self.exchange != nil { try endResponse() }
+    }
+
+    /// Answers a head that waits for its content (BUFFERED): with all that becomes of it, where that is known but for the coding.
+    private func answerResponseHead() {
+        var early = HeaderMutation()
+        if saysCodingLater, let head = responseHead {
+            early = head
+            responseHead = HeaderMutation()
+        }
+        response.answerHead(early, to: &output)
     }
 
     /// Logs a response to a request that never came here.
@@ -488,7 +504,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     // MARK: What the exchange does to the request (ProcessSide)
 
     /// The head goes on, with what the exchange changes in it.
-    fileprivate func sendRequestHead(_ exchange: Exchange) throws(Refusal) {
+    func sendRequestHead(_ exchange: Exchange) throws(Refusal) {
         var mutation = request.beginMutation()
         var names = takeNames()
         defer { self.names = names }
@@ -503,7 +519,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         request.sendHead(mutation, to: &output)
     }
 
-    fileprivate func sendRequest(_ content: Span<UInt8>) {
+    func sendRequest(_ content: Span<UInt8>) {
         guard shortage == nil else { return }
         guard request.pending.count + content.count <= heldLimit else {
             return shortage = .processing(.bodyTooLarge(heldLimit))
@@ -515,7 +531,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         flushLater()
     }
 
-    fileprivate func requestEnded() throws(Refusal) {
+    func requestEnded() throws(Refusal) {
         if let shortage { throw shortage }
         let most = listener.settings.buffer
         if request.pending.count > most, let limit = request.excess(over: most, held: heldLimit) {
@@ -530,12 +546,12 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         flushLater()
     }
 
-    fileprivate var isRequestFull: Bool {
+    var isRequestFull: Bool {
         // Where content is one message, or has an answer each, it is wanted at once.
         request.mode == .fullDuplex && !request.holdsContent && stream.isFull
     }
 
-    fileprivate func resumeResponse() {
+    func resumeResponse() {
         guard isResponseBlocked else { return }
         isResponseBlocked = false
         connection.resume(self)
@@ -658,11 +674,13 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         var mutation = response.beginMutation()
         var names = takeNames()
         defer { self.names = names }
+        saysCodingLater = exchange?.responseCoding?.flushes == true && !head.beginsEvents
         start.fields.forEachChange(of: head, new: lines.span, rules: exchange?.route?.headers?.response) {
             change, name, value in
             names.set(name)
             // What is of the framing follows.
             if names.bytes.span.isEqual(to: "content-length") { return }
+            if saysCodingLater, names.bytes.span.isEqual(to: "content-encoding") { return }
             mutation.make(change, names.bytes.span, value)
         }
         if let status = start.status { mutation.set(Self.statusName.span, Self.digits(status).span) }
@@ -676,6 +694,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     private static let statusName = Array(":status".utf8)
     private static let contentLength = Array("content-length".utf8)
+    private static let contentEncoding = Array("content-encoding".utf8)
     private static func digits(_ number: Int) -> [UInt8] { Array(String(number).utf8) }
 
     func send(_ content: Span<UInt8>) -> Bool {
@@ -691,7 +710,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     func flush() {
-        sendResponseHead()
+        if !saysCodingLater { sendResponseHead() }
         flushLater()
     }
 
@@ -745,14 +764,18 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     private func sendResponseHead() {
-        guard let head = responseHead else { return }
+        guard var head = responseHead else { return }
         responseHead = nil
+        if saysCodingLater, let coding = exchange?.record.responseCoding {
+            head.set(Self.contentEncoding.span, ProcessedFields.name(of: coding).span)
+        }
+        saysCodingLater = false
         response.sendHead(head, to: &output)
     }
 
     func withdraw() -> Bool {
         guard responseHead != nil || wholeHead != nil else { return false }
-        (responseHead, wholeHead) = (nil, nil)
+        (responseHead, wholeHead, saysCodingLater) = (nil, nil, false)
         return true
     }
 
@@ -853,41 +876,5 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         // What still comes is dropped, and its window given back.
         if !isReading { stream.drop() }
         connection.schedule()
-    }
-}
-
-/// The upstream's side of a call.
-private final class ProcessSide: UpstreamSide {
-    /// Not counted: the call owns its side.
-    unowned var call: ProcessCall!
-
-    override var trailers: TrailerLines { call.responseTrailers }
-    override var held: Int { call.request.pending.count }
-    override var holdsMuch: Bool { call.isRequestFull }
-    override func take(_ first: Span<UInt8>, _ second: Span<UInt8>) {
-        // Nothing is framed here: what stands in front is content that came out before.
-        if !first.isEmpty { call.sendRequest(first) }
-        if !second.isEmpty { call.sendRequest(second) }
-    }
-    override func begin(_ exchange: Exchange) throws(Refusal) { try call.sendRequestHead(exchange) }
-    override func requestEnded() throws(Refusal) { try call.requestEnded() }
-    override func resume() { call.resumeResponse() }
-}
-
-/// What a call reads and writes with: the worker keeps it when the call is over, so that the next one allocates none of it.
-struct ProcessMemory {
-    var reader = MessageReader()
-    var request = ProcessingFlow(.request)
-    var response = ProcessingFlow(.response)
-    var output = OutputBuffer()
-    var names = LowercaseName()
-
-    /// Makes it ready for another call; of each buffer `limit` bytes stay.
-    mutating func reset(keeping limit: Int) {
-        reader.reset(keeping: limit)
-        request.reset(keeping: limit)
-        response.reset(keeping: limit)
-        output.removeAll()
-        output.shrink(to: limit)
     }
 }

@@ -1,5 +1,7 @@
+internal import ContentCoding
 internal import ExtProc
 internal import Gateway
+internal import HTTPWire
 internal import Octets
 
 /// Fields that a data plane has of a message and an exchange needn't see: of its hop, and of what it does itself.
@@ -30,6 +32,10 @@ enum ProcessedFields {
     static func status(_ value: Span<UInt8>) -> Int {
         value.count == 3 ? ASCII.decimal(value, most: 3) ?? 0 : 0
     }
+
+    private static let names = Coding.allCases.sorted { $0.index < $1.index }.map { Array("\($0.name)".utf8) }
+    /// A coding as fields write it.
+    static func name(of coding: Coding) -> [UInt8] { names[coding.index] }
 }
 
 /// A field's name as HTTP/2 and data planes write it.
@@ -40,6 +46,15 @@ struct LowercaseName {
         bytes.removeAll(keepingCapacity: true)
         for index in name.indices { bytes.append(ASCII.lowercased(name[index])) }
     }
+}
+
+extension MessageHead {
+    /// Whether content comes as events, perhaps hours later: then the head says something by itself, that the stream is open.
+    var beginsEvents: Bool {
+        guard let line = contentTypeLine else { return false }
+        return Self.events?.matches(contentType: value(line)) == true
+    }
+    private static let events = try? MediaRange(parsing: "text/event-stream")
 }
 
 extension HeaderMutation {
