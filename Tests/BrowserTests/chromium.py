@@ -186,13 +186,23 @@ class Page:
         return result["result"].get("value")
 
     def until(self, condition, *values, what=None):
-        """Waits until an expression of the page, in which `values` are known, is truthy, and returns it."""
+        """Waits until an expression of the page, in which `values` are known, is truthy, and returns it. What it asks for needn't be
+        there yet: on a slow machine a view is looked at before it is drawn."""
         script = f"""
             const end = performance.now() + {DEADLINE * 1000};
             for (;;) {{
-                const found = document.body && await (async () => ({condition}))();
+                let found = null, missing = null;
+                try {{
+                    found = document.body && await (async () => ({condition}))();
+                }} catch (error) {{
+                    if (!(error instanceof TypeError)) throw error;
+                    missing = error;
+                }}
                 if (found) return found;
-                if (performance.now() > end) return null;
+                if (performance.now() > end) {{
+                    if (missing) throw missing;
+                    return null;
+                }}
                 await new Promise((resolve) => setTimeout(resolve, 10));
             }}"""
         while True:
