@@ -98,9 +98,7 @@ public final class Conversion {
     public func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
-            let count = try pipeline.feed(input)
-            consumed += count
-            return count
+            return try count(pipeline.feed(allowed(input)), of: input)
         } catch {
             stage = .failed(error)
             throw error
@@ -116,9 +114,7 @@ public final class Conversion {
         passed = 0..<0
         guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
-            let count = try pipeline.feedPassing(input, &passed)
-            consumed += count
-            return count
+            return try count(pipeline.feedPassing(allowed(input), &passed), of: input)
         } catch {
             passed = 0..<0
             stage = .failed(error)
@@ -137,12 +133,22 @@ public final class Conversion {
                 .malformed, code: "conversion_ended", reason: "bytes came behind the end of the input", offset: consumed
             )
         }
-        guard count <= limit - consumed else {
-            let error = ConversionError.limit("body", of: bodyLimit, what: "the body", offset: bodyLimit)
-            stage = .failed(error)
-            throw error
-        }
         return true
+    }
+
+    /// The bytes of `input` that the body may have. Those beyond are refused behind what is wrong with these, as when they come apart.
+    @_lifetime(copy input)
+    private func allowed(_ input: Span<UInt8>) -> Span<UInt8> {
+        input.extracting(0..<min(input.count, max(0, limit - consumed)))
+    }
+
+    /// Counts the bytes that were consumed, and throws where others of `input` are beyond the limit.
+    private func count(_ count: Int, of input: Span<UInt8>) throws(ConversionError) -> Int {
+        consumed += count
+        if count < input.count, consumed >= limit {
+            throw ConversionError.limit("body", of: bodyLimit, what: "the body", offset: bodyLimit)
+        }
+        return count
     }
 
     /// Says that the input has ended. Returns true when the output is complete; false when it is full, and then output is

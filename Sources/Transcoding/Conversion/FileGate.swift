@@ -221,6 +221,11 @@ internal struct FileGate {
         do throws(FileText.Fault) {
             try text.take(piece, isLast: isLast)
         } catch {
+            // What the rule refuses of the file in front of the fault comes first, however they are cut.
+            if text.isOpen {
+                if !isMadeOpen { try checkMade() }
+                try countMade()
+            }
             throw ConversionError(
                 .malformed, code: error.code, reason: error.reason, field: field.span.lossyString(), setting: "files")
         }

@@ -112,7 +112,12 @@ extension JSON.Decoder {
         var known = known
         while true {
             if text.escape != .none {
-                guard try readEscape(input, at: &at) else { break }
+                do throws(ConversionError) {
+                    guard try readEscape(input, at: &at) else { break }
+                } catch {
+                    try sendBeforeFault(Span(), into: &sink)
+                    throw error
+                }
                 scratch.append(text.character)
                 if scratch.count >= Self.batch {
                     if !isMuted { try sink.string(scratch.span, isLast: false) }
@@ -129,19 +134,20 @@ extension JSON.Decoder {
                 scratch.removeAll(keepingCapacity: true)
                 if !isMuted && sink.isFull { return true }
             }
-            try checkUTF8(run, from: at, in: input)
-            try checkCharacterEnd(at: run.end, in: input)
-            let piece = input.extracting(at..<run.end)
-            at = run.end
-            let isAtEnd = at == input.count
-            let isLast = !isAtEnd && input[at] == UInt8(ascii: "\"")
-            if isLast {
-                at += 1
-                endValue()
-            } else if !isAtEnd {
-                try beginEscape(at: at, in: input)
-                at += 1
+            let isAtEnd = run.end == input.count
+            let isLast = !isAtEnd && input[run.end] == UInt8(ascii: "\"")
+            do throws(ConversionError) {
+                try checkUTF8(run, from: at, in: input)
+                try checkCharacterEnd(at: run.end, in: input)
+                if !isLast && !isAtEnd { try beginEscape(at: run.end, in: input) }
+            } catch {
+                let end = min(run.end, max(at, (error.offset ?? 0) - offset))
+                try sendBeforeFault(input.extracting(at..<end), into: &sink)
+                throw error
             }
+            let piece = input.extracting(at..<run.end)
+            at = isAtEnd ? run.end : run.end + 1
+            if isLast { endValue() }
             if isLong || scratch.isEmpty && (isLast || isAtEnd) {
                 // Neither joined nor copied.
                 guard !isMuted, isLast || !piece.isEmpty else {
@@ -165,6 +171,15 @@ extension JSON.Decoder {
             scratch.removeAll(keepingCapacity: true)
         }
         return true
+    }
+
+    /// Sends the text in front of a fault: where the sink refuses it, that is told, which stands before the fault, however they are cut.
+    private mutating func sendBeforeFault<Sink: EventSink & ~Copyable>(
+        _ piece: Span<UInt8>, into sink: inout Sink
+    ) throws(ConversionError) {
+        guard mutedDepth < 0 else { return }
+        if !scratch.isEmpty { try sink.string(scratch.span, isLast: false) }
+        if !piece.isEmpty { try sink.string(piece, isLast: false) }
     }
 
     /// Goes on in a name that is not contiguous. Returns whether to return from `feed`.

@@ -99,13 +99,15 @@ extension Multipart.Decoder {
         guard let reading, reading.transfer != nil else {
             return try sendText(piece, offset: offset, isLast: isLast, into: &sink)
         }
-        if let index = reading.transferDecoder.decode(piece, isLast: isLast) {
-            throw fault(.transferContent, at: offset + index)
-        }
-        guard isLast || !reading.transferDecoder.decoded.isEmpty else { return false }
+        let fault = reading.transferDecoder.decode(piece, isLast: isLast)
+        // Taken out, and its memory put back. What is wrong with it comes before a fault behind it, however they are cut.
         var decoded = OutputBuffer()
         swap(&decoded, &reading.transferDecoder.decoded)
-        let sent = try sendText(decoded.span, offset: offset, isLast: isLast, into: &sink)
+        let isLast = isLast && fault == nil
+        let sent =
+            try isLast || !decoded.isEmpty
+            ? sendText(decoded.span, offset: offset, isLast: isLast, into: &sink) : false
+        if let fault { throw self.fault(.transferContent, at: offset + fault) }
         decoded.removeAll()
         swap(&decoded, &reading.transferDecoder.decoded)
         return sent
@@ -129,6 +131,7 @@ extension Multipart.Decoder {
             try transcoder.append(piece, to: &mended)
             if isLast { try transcoder.finish(at: piece.count, to: &mended) }
         } catch {
+            if !mended.isEmpty { try sink.content(mended.span, isLast: false) }
             throw fault(.invalidText, at: place(offset, error.index))
         }
         guard isLast || !mended.isEmpty else { return false }

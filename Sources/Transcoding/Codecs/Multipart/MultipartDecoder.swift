@@ -410,6 +410,8 @@ extension Multipart.Decoder {
         }
         if repair == nil {
             if let index = validator.firstFault(in: piece, isLast: isLast) {
+                // What the sink refuses of the text in front of it comes first, however they are cut.
+                if index > 0 { try sink.content(piece.extracting(0..<index), isLast: false) }
                 throw invalidText(at: place(offset, index))
             }
             try sink.content(piece, isLast: isLast)

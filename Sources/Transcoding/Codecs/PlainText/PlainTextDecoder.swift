@@ -26,7 +26,11 @@ extension PlainText {
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {
             try begin(into: &sink)
-            if let fault = validator.check(input) { throw Fault.invalidUTF8.error(offset: offset + fault) }
+            if let fault = validator.check(input) {
+                // What the sink refuses of the text in front of it comes first, however they are cut.
+                if fault > 0 { try sink.string(input.extracting(0..<fault), isLast: false) }
+                throw Fault.invalidUTF8.error(offset: offset + fault)
+            }
             offset += input.count
             if !input.isEmpty { try sink.string(input, isLast: false) }
             return input.count

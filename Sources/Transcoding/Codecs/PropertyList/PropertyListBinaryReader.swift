@@ -86,7 +86,7 @@ extension PropertyList {
         mutating func feed(_ input: Span<UInt8>) throws(ConversionError) {
             let magic: StaticString = "bplist00"
             if body.count < Trailer.magicSize {
-                for index in 0..<min(input.count, Trailer.magicSize - body.count) {
+                for index in 0..<min(input.count, min(Trailer.magicSize, limits.tree) - body.count) {
                     // SAFETY: the index is below 8, which is the literal's length.
                     guard unsafe input[index] == magic.utf8Start[body.count + index] else {
                         let isVersion = body.count + index >= 6

@@ -60,7 +60,7 @@ extension PropertyList {
 
         /// Says that the body has ended; see `EventDecoder`. Throws when it is incomplete.
         public mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
-            guard reader == .binary else { return try xml.finish() }
+            guard reader == .binary else { return try xml.finish(into: &sink) }
             try binary.finish(into: &sink)
         }
     }

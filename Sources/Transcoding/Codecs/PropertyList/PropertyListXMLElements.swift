@@ -187,6 +187,12 @@ extension PropertyList.XMLElements {
         return sink.isFull
     }
 
+    /// Sends the text of a string in front of a fault: where the sink refuses it, that is told, which stands before the fault, however
+    /// they are cut. What the sink has refused already has left nothing here.
+    mutating func sendBeforeFault<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+        if leaf == .string { _ = try flush(into: &sink) }
+    }
+
     /// Decodes base64 with white space anywhere in it; `text` begins at `at` of the slice.
     private mutating func takeBase64(_ text: Span<UInt8>, at: inout Int) throws(ConversionError) {
         // As an input's bytes, any number beyond this is none that can come.

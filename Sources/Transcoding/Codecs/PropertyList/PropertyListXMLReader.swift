@@ -28,6 +28,15 @@ extension PropertyList {
         mutating func feed<Sink: EventSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {
+            do throws(ConversionError) { return try read(input, into: &sink) } catch {
+                try elements.sendBeforeFault(into: &sink)
+                throw error
+            }
+        }
+
+        private mutating func read<Sink: EventSink & ~Copyable>(
+            _ input: Span<UInt8>, into sink: inout Sink
+        ) throws(ConversionError) -> Int {
             var at = 0
             tokenizer.begin(input)
             elements.offset = tokenizer.offset
@@ -46,10 +55,11 @@ extension PropertyList {
             return at
         }
 
-        mutating func finish() throws(ConversionError) {
+        mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             do throws(XML.Tokenizer.Stop) {
                 try tokenizer.finish()
             } catch {
+                try elements.sendBeforeFault(into: &sink)
                 throw elements.failure(error, tokenizer)
             }
         }
