@@ -6,6 +6,8 @@ internal import Octets
 /// is meant, wherever it stands (RFC 8187, RFC 6266 §4.3).
 internal struct PartDisposition {
     private(set) var name: [UInt8] = []
+    /// Whether there was neither `name` nor `name*`.
+    private(set) var lacksName = false
     /// The filename, with its folders unless they are not wanted; only where `hasFilename`.
     private(set) var filename: [UInt8] = []
     private(set) var hasFilename = false
@@ -33,7 +35,7 @@ internal struct PartDisposition {
         name.removeAll(keepingCapacity: true)
         if !filename.isEmpty { filename.removeAll(keepingCapacity: true) }
         if !others.isEmpty { others.removeAll(keepingCapacity: true) }
-        hasFilename = false
+        (hasFilename, lacksName) = (false, false)
         (isNameEscaped, isFilenameEscaped, isFilenamePlain) = (false, false, true)
         spelledName = 0..<0
     }
@@ -94,7 +96,8 @@ internal struct PartDisposition {
                 others.append(contentsOf: label)
             }
         }
-        guard hasName || hasExtendedName || isNested else { throw .nameMissing }
+        lacksName = !hasName && !hasExtendedName
+        guard !lacksName || isNested || quoting.emptyName == .replaced else { throw .nameMissing }
         if hasExtendedName {
             swap(&name, &extendedName)
             isNameEscaped = false

@@ -100,7 +100,16 @@ internal struct PartHeadReader {
             throw Multipart.Fault.nameMissing.error(offset: headers.offset)
         }
         var name = ByteStore()
-        if disposition.hasFilename {
+        let text = headers.bytes.span
+        if disposition.lacksName {
+            // Rack asks for this one alone where there is no name, not where it is empty.
+            for field in headers.fields where text.extracting(field.name).isEqualIgnoringCase(to: "content-id") {
+                if name.isEmpty { name.append(contentsOf: text.extracting(field.value)) }
+            }
+        }
+        if !name.isEmpty {
+            // It is the name.
+        } else if disposition.hasFilename {
             let filename = disposition.filename.span
             name.append(contentsOf: FilenamePolicy.lastPart(of: filename))
             // Rack takes folders alone for no filename, and the file for a text.
@@ -108,16 +117,15 @@ internal struct PartHeadReader {
                 throw Multipart.Fault.nameMissing.error(offset: headers.offset)
             }
         } else {
-            let text = headers.bytes.span
             var isTyped = false
             for field in headers.fields where Self.kind(of: text.extracting(field.name)) == .contentType {
                 if !isTyped { name.append(contentsOf: text.extracting(field.value)) }
                 isTyped = true
             }
             name.append(isTyped ? "[]" : "text/plain[]")
-            guard UTF8Validator.isValid(name.span) else {
-                throw Multipart.Fault.invalidUTF8.error(offset: headers.offset)
-            }
+        }
+        guard UTF8Validator.isValid(name.span) else {
+            throw Multipart.Fault.invalidUTF8.error(offset: headers.offset)
         }
         guard name.count <= limits.key else {
             throw .limit("key", of: limits.key, what: "the length of a part's name", offset: headers.offset)
