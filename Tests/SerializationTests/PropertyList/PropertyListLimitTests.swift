@@ -106,4 +106,14 @@ import Transcoding
             #expect(recordPlist(plistXML(content), limits: limits).failure == nil)
         }
     }
+
+    @Test func `a document of many levels grows with them, and not with their square`() throws {
+        var options = DocumentOptions()
+        options.limits.depth = .max
+        let sizes = try [500, 1000, 1500].map { levels in
+            let value = (1..<levels).reduce([] as Value) { value, _ in [value] }
+            return try value.encoded(as: .propertyList, options: options).count
+        }
+        #expect(sizes[2] - sizes[1] == sizes[1] - sizes[0])
+    }
 }

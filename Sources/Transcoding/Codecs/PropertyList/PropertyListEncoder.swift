@@ -4,7 +4,7 @@ extension PropertyList {
     /// Writes events as a property list, XML or binary.
     ///
     /// XML is written as it comes, with the bytes of Apple's writer but for the members, which keep their order, and the
-    /// numbers, which keep their text: a header, Apple's document type, one tab for each level, line feeds, `data` in lines
+    /// numbers, which keep their text: a header, Apple's document type, one tab for each level, of 128 at most, line feeds, `data` in lines
     /// that with eight columns for each tab have at most 76. Of text `<`, `>`, `&` are escaped, and a carriage return, which
     /// XML would take for a line feed, becomes `&#13;`. A number without fraction and exponent is an integer, any other one
     /// a real. Memory is the names on the path.
@@ -143,8 +143,11 @@ extension PropertyList {
             """
         }
 
+        /// Levels that are indented: one more would add nothing for readers, and make the document grow with the square of its depth.
+        private static var indentedLevels: Int { 128 }
+
         mutating func appendTabs(_ count: Int) {
-            for _ in 0..<count { output.append(ASCII.tab) }
+            for _ in 0..<min(count, Self.indentedLevels) { output.append(ASCII.tab) }
         }
 
         package mutating func finish() throws(ConversionError) {
