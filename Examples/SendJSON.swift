@@ -34,6 +34,12 @@ func sendJSON() throws {
     let bytes = try ValueEncoder().encode(order, as: .json)
     show("bytes", String(decoding: bytes, as: UTF8.self))
 
+    // Laid out for people, and in an order of its own.
+    var options = DocumentOptions()
+    options.jsonWriting = [.prettyPrinted, .sortedKeys]
+    let pretty = try ValueEncoder().encode(["b": 1, "a": 2], as: .json, options: options)
+    show("pretty", String(decoding: pretty, as: UTF8.self))
+
     // A value that comes from JSON keeps the text of its numbers.
     let price = try Value(decoding: #"{"price":19.90,"id":12345678901234567890}"#)
     let exact = try JSONRequestSerializer().request(method: .post, url: "https://example.com/", parameters: price)

@@ -14,6 +14,7 @@ try validateResponse()
 try convertBody()
 try readUpload()
 try chooseDialect()
+try documentComments()
 
 /// Prints a title and what there is to see.
 func show(_ title: String, _ lines: String...) {

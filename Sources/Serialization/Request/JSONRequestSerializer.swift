@@ -10,19 +10,7 @@ public import Transcoding
 /// `invalidParameters`.
 public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// How the text is laid out.
-    public struct WritingOptions: OptionSet, Hashable, Sendable {
-        /// The options as bits.
-        public let rawValue: Int
-        /// The options of these bits.
-        public init(rawValue: Int) { self.rawValue = rawValue }
-
-        /// One member or element a line, indented by two spaces.
-        public static let prettyPrinted = WritingOptions(rawValue: 1)
-        /// Members in the order of the bytes of their names.
-        public static let sortedKeys = WritingOptions(rawValue: 2)
-        /// `/` stands for itself. Without this option it is written `\/`, as AFNetworking and Alamofire do.
-        public static let withoutEscapingSlashes = WritingOptions(rawValue: 4)
-    }
+    public typealias WritingOptions = JSON.WritingOptions
 
     /// Header fields, methods and the form encoding.
     public var settings: RequestSettings
@@ -57,21 +45,17 @@ public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerialize
                 throw ConversionError(
                     .unrepresentable, code: "json_root", reason: "the parameters must be an object or an array")
             }
-            var encoder = JSON.Encoder(options: JSON.EncodingOptions())
-            encoder.output.highWatermark = .max
-            var layout = JSON.Layout()
-            layout.isPretty = writingOptions.contains(.prettyPrinted)
-            layout.escapesSlashes = !writingOptions.contains(.withoutEscapingSlashes)
-            var spelling = ValueSpelling()
+            var options = DocumentOptions()
+            options.jsonWriting = writingOptions
+            options.limits = settings.limits
+            var spelling = ValueSpelling(for: .json, options)
             spelling.sets = .refused
-            spelling.refusesRepeated = true
-            spelling.order = writingOptions.contains(.sortedKeys) ? .sorted : .input
-            spelling.depth = settings.limits.depth
             switch parameters.asWritten(spelling) {
-            case .value(let value): try value.emit(into: &encoder, as: spelling)
-            case .document(let document): try document.tree.emit(into: &encoder, order: spelling.order)
+            case .value(let value):
+                var source = SpelledValue(value, as: spelling)
+                return try source.document(as: .json, options: options)
+            case .document(let document): return try document.tree.document(as: .json, options: options)
             }
-            return layout.applied(to: encoder.output.span).span.copied()
         } catch {
             throw SerializationError(
                 .invalidParameters, reason: "The `parameters` argument is not valid JSON.", conversion: error)

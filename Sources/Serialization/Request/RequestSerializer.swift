@@ -144,7 +144,7 @@ extension RequestSerializer {
     ///
     /// ```swift
     /// let upload = try serializer.multipartRequest(url: url, parameters: ["album": 7]) { form in
-    ///     try form.append(fileAt: "/tmp/photo.jpg", name: "photo")
+    ///     try form.append(fileAt: path, name: "photo")
     /// }
     /// ```
     ///

@@ -78,9 +78,10 @@ public struct ResponseValidation: Hashable, Sendable, Codable {
         if !isAcceptable {
             isValid = false
             if !isEmpty {
-                let shown = type ?? "none"
-                error = SerializationError(
-                    .unacceptableContentType, reason: "Request failed: unacceptable content-type: \(shown)")
+                let what =
+                    type.map { "unacceptable content-type: \($0)" }
+                    ?? (response.headerFields.contains(.contentType) ? "unreadable content-type" : "no content-type")
+                error = SerializationError(.unacceptableContentType, reason: "Request failed: \(what)")
             }
         }
         if let codes = acceptableStatusCodes, !codes.contains(response.status.code) {

@@ -21,6 +21,9 @@ public struct DocumentOptions: Hashable, Sendable {
     public var duplicates = DuplicatePolicy.reject
     /// The order in which members are written.
     public var order = MemberOrder.input
+    /// How a JSON text is laid out: on one line, with its slashes as they are, unless said otherwise. As with Foundation's `JSONEncoder`,
+    /// slashes are escaped by options without `withoutEscapingSlashes`. `sortedKeys` sorts as `order` does, and either will do.
+    public var jsonWriting: JSON.WritingOptions = .withoutEscapingSlashes
     /// How a form is read.
     public var formDecoding = FieldDecodingOptions()
     /// How a form is written.
@@ -51,6 +54,11 @@ public struct DocumentOptions: Hashable, Sendable {
         var options = self
         options.limits = limits.forBody(of: count)
         return options
+    }
+
+    /// The order of members in that format.
+    fileprivate func order(in format: DocumentFormat) -> MemberOrder {
+        format == .json && jsonWriting.contains(.sortedKeys) ? .sorted : order
     }
 
     internal var jsonDecoding: JSON.DecodingOptions {
@@ -156,8 +164,12 @@ extension DocumentSource where Self: ~Copyable {
         case .json:
             var encoder = JSON.Encoder(options: JSON.EncodingOptions())
             encoder.output.highWatermark = .max
-            try emit(into: &encoder, order: options.order)
-            return encoder.output.span.copied()
+            try emit(into: &encoder, order: options.order(in: .json))
+            let writing = options.jsonWriting
+            guard writing.subtracting(.sortedKeys) != .withoutEscapingSlashes else {
+                return encoder.output.span.copied()
+            }
+            return writing.applied(to: encoder.output.span).span.copied()
         case .form:
             let text = try form(options.formEncoding, limits: limits)
             return text.span.copied()
@@ -287,7 +299,7 @@ extension ValueSpelling {
             return
         }
         self.init()
-        order = options.order
+        order = options.order(in: format)
         depth = options.limits.depth
         if format == .propertyList { (sets, widensFloats) = (.refused, true) }
         refusesRepeated = format != .xml && options.duplicates == .reject

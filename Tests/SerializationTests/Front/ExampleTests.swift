@@ -35,9 +35,13 @@ struct ExampleTests {
         #expect(String(decoding: output, as: UTF8.self) == expected)
     }
 
+    private static func program() throws -> [String] {
+        try texts(root.appendingPathComponent("Examples"), ".swift").values.map(flattened)
+    }
+
     @Test("Each snippet of the documentation is a part of the program")
     func snippets() throws {
-        let sources = try Self.texts(Self.root.appendingPathComponent("Examples"), ".swift").values.map(Self.flattened)
+        let sources = try Self.program()
         let pages = try Self.texts(Self.documentation, ".md")
         var count = 0
         for (name, page) in pages {
@@ -48,7 +52,27 @@ struct ExampleTests {
             }
         }
         #expect(pages.count == 11)
-        #expect(count == 54)
+        #expect(count == 55)
+    }
+
+    @Test("Each snippet of a comment in the library's sources is a part of the program")
+    func comments() throws {
+        let program = try Self.program()
+        var count = 0
+        for target in ["Serialization", "Transcoding", "Octets"] {
+            let folder = Self.root.appendingPathComponent("Sources/\(target)")
+            for case let name as String in FileManager.default.enumerator(atPath: folder.path)! {
+                guard name.hasSuffix(".swift") else { continue }
+                let source = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
+                for block in Self.flattened(source).split(separator: "/// ```swift\n").dropFirst() {
+                    let lines = block.split(separator: "\n").prefix { $0 != "/// ```" }.map { $0.dropFirst(3) }
+                    let snippet = Self.flattened(lines.joined(separator: "\n"))
+                    #expect(program.contains { $0.contains(snippet) }, "\(target)/\(name): \(snippet.prefix(60))")
+                    count += 1
+                }
+            }
+        }
+        #expect(count == 6)
     }
 
     /// The lines without their indentation.

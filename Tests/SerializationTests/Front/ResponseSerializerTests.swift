@@ -37,6 +37,9 @@ struct ResponseSerializerTests {
         let outcome = serializer.validate(response(205), body: Array("test".utf8))
         #expect(!outcome.isValid)
         #expect(outcome.error?.kind == .unacceptableContentType)
+        #expect(outcome.error?.reason == "Request failed: no content-type")
+        let unreadable = serializer.validate(response(205, "text"), body: Array("test".utf8))
+        #expect(unreadable.error?.reason == "Request failed: unreadable content-type")
     }
 
     @Test(

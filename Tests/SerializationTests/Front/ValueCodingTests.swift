@@ -218,6 +218,30 @@ struct ValueCodingTests {
         #expect(back["b"] == [:])
     }
 
+    @Test("JSON is laid out as Foundation's encoder does")
+    func jsonWriting() throws {
+        let source = ["b": ["x/y": [1, 2], "w": []], "a": [:]] as [String: [String: [Int]]]
+        let rows: [(JSON.WritingOptions, JSONEncoder.OutputFormatting)] = [
+            ([.sortedKeys], [.sortedKeys]), ([.sortedKeys, .prettyPrinted], [.sortedKeys, .prettyPrinted]),
+            (
+                [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes],
+                [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+            ),
+        ]
+        for (ours, theirs) in rows {
+            var options = DocumentOptions()
+            options.jsonWriting = ours
+            let foundation = JSONEncoder()
+            foundation.outputFormatting = theirs
+            let expected = try foundation.encode(source)
+            #expect(try Data(ValueEncoder().encode(source, as: .json, options: options)) == expected)
+            #expect(try Data(ValueEncoder().encode(source).encoded(as: .json, options: options)) == expected)
+        }
+        var sorted = DocumentOptions()
+        sorted.order = .sorted
+        #expect(try (["b/": 1, "a": 2] as Value).encoded(as: .json, options: sorted) == Array(#"{"a":2,"b/":1}"#.utf8))
+    }
+
     @Test("An endless type is refused")
     func endless() {
         struct Endless: Encodable {

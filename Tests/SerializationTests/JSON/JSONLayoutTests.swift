@@ -6,9 +6,9 @@ import Transcoding
 @Suite("JSON layouts")
 struct JSONLayoutTests {
     private func applied(_ text: String, pretty: Bool, slashes: Bool) -> String {
-        var layout = JSON.Layout()
-        layout.isPretty = pretty
-        layout.escapesSlashes = slashes
+        var layout = JSON.WritingOptions()
+        if pretty { layout.insert(.prettyPrinted) }
+        if !slashes { layout.insert(.withoutEscapingSlashes) }
         return layout.applied(to: Array(text.utf8).span).span.lossyString()
     }
 

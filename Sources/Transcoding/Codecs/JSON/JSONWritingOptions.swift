@@ -1,19 +1,25 @@
 package import Octets
 
 extension JSON {
-    /// How a compact JSON text is laid out for readers, and for servers that want slashes escaped.
-    package struct Layout {
-        /// Whether each member and element stands on a line of its own, as Apple's `JSONSerialization` prints: two spaces a level,
-        /// ` : ` behind a name, and an empty line in an empty container.
-        package var isPretty = false
-        /// Whether `/` is written as `\/` (RFC 8259 §7), as AFNetworking's serializer does.
-        package var escapesSlashes = false
+    /// How the text of a whole document is laid out, by the names that Foundation has for it.
+    public struct WritingOptions: OptionSet, Hashable, Sendable {
+        /// The options as bits.
+        public let rawValue: Int
+        /// The options of these bits.
+        public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// The text as it is.
-        package init() {}
+        /// One member or element a line, indented by two spaces, as Apple's `JSONSerialization` and `JSONEncoder` print: ` : ` behind a
+        /// name, and an empty line in an empty container.
+        public static let prettyPrinted = WritingOptions(rawValue: 1)
+        /// Members in the order of the bytes of their names.
+        public static let sortedKeys = WritingOptions(rawValue: 2)
+        /// `/` stands for itself. Without this option it is written `\/` (RFC 8259 §7), as Foundation, AFNetworking and Alamofire do.
+        public static let withoutEscapingSlashes = WritingOptions(rawValue: 4)
 
         /// Lays out `text`, which is one that `JSON.Encoder` wrote: valid and without white space between its tokens.
         package func applied(to text: Span<UInt8>) -> OutputBuffer {
+            let isPretty = contains(.prettyPrinted)
+            let escapesSlashes = !contains(.withoutEscapingSlashes)
             var output = OutputBuffer()
             var level = 0
             var isInText = false
