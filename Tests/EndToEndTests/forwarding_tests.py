@@ -48,6 +48,14 @@ class FieldTests(ProxyTestCase):
         for name in ("content-md5", "digest", "content-digest", "range"):
             self.assertNotIn(name, fields)
 
+    def test_a_part_of_a_body_is_no_body_to_convert(self):
+        fields = ["Content-Range: bytes 0-2/9"]
+        response = self.send("PUT", "/form-json", b"a=1", FORM, fields)
+        self.assertEqual((response.status, response.json["code"]), (400, "request_partial_content"))
+        self.assertEqual(self.upstream.bytes_received, 0)
+        self.assertEqual(self.send("PUT", "/plain/x", b"a=1", FORM, fields).status, 200)
+        self.assertEqual(self.upstream.one().fields.all("content-range"), ["bytes 0-2/9"])
+
     def test_the_upstream_is_told_of_the_client(self):
         self.send("GET", "/plain/x", fields=["X-Forwarded-For: 6.6.6.6", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example"])
         fields = self.upstream.one().fields

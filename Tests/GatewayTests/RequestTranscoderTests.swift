@@ -611,6 +611,22 @@ import Transcoding
                 == "request_no_transform")
     }
 
+    @Test("F2 a part of a body is refused, but where its type passes")
+    func parts() throws {
+        let rig = try Rig(ConversionPlan(inputs: [.form], output: .json), otherTypes: .pass)
+        for (type, code) in [(BodyEncoding.form.mediaType, "request_partial_content"), ("a/b", nil)] {
+            var transcoder = RequestTranscoder()
+            let refusal = refusal {
+                let head = try requestHead(
+                    "PUT", "/", fields: [("Content-Type", type), ("Content-Range", "bytes 0-2/9")])
+                _ = try transcoder.begin(
+                    head, by: rig.rule, of: rig.route, framing: .length(3), sources: [], conversions: rig.conversions,
+                    coders: rig.coders, requestLine: 16 * 1024)
+            }
+            #expect(refusal?.code == code)
+        }
+    }
+
     @Test(
         "a call of gRPC's passes, whoever would read its type",
         arguments: [

@@ -181,6 +181,20 @@ import Transcoding
         }
     }
 
+    @Test("F2 a part of a body is refused where it would be converted, and passes elsewhere")
+    func partialContent() throws {
+        let text = post("/", formType, "a=1", fields: "Content-Range: bytes 0-2/9\r\n")
+        try withRig([formToJSON { _ in }]) { rig throws in
+            let response = try refusal(rig, text)
+            #expect(response.status == 400 && response.text.contains("request_partial_content"))
+            #expect(try rig.logLines().first?["flags"] as? String == "BT")
+        }
+        try withRig([plain { _ in }]) { rig throws in
+            let seen = try rig.exchange(text).request
+            #expect(seen["Content-Range"] == "bytes 0-2/9" && seen.text == "a=1")
+        }
+    }
+
     @Test("F4 Via names us on requests, and on responses by setting")
     func via() throws {
         try withRig { rig throws in

@@ -73,6 +73,8 @@ package indirect enum Refusal: Error {
     case badMaxForwards
     /// The route converts the body, and the request forbids it; what the upstream reads.
     case noTransform(BodyEncoding)
+    /// The route converts the body, and the request says that it is a part of one.
+    case partialContent
     case typeNotAccepted([String])
     /// The route takes a sender's requests alone, and this is none, or can't be known to be one; what the route answers then, and what
     /// the request lacks, where that is one thing.
@@ -139,7 +141,7 @@ extension Refusal {
         case .methodNotImplemented: 501
         case .misdirected: 421
         case .lengthRequired: 411
-        case .underscoreName, .badMaxForwards: 400
+        case .underscoreName, .badMaxForwards, .partialContent: 400
         case .loopDetected: 508
         case .forwardedTooLong, .headerValue(.tooLong): 431
         case .notVerified(.tooLong, _, _): 413
@@ -191,6 +193,7 @@ extension Refusal {
         case .forwardedTooLong: "http_forwarded_too_long"
         case .badMaxForwards: "http_bad_max_forwards"
         case .noTransform: "request_no_transform"
+        case .partialContent: "request_partial_content"
         case .typeNotAccepted: "unsupported_media_type"
         case .contentCoding: "unsupported_content_coding"
         case .notVerified(.tooLong, _, _): "limit_signed"
@@ -270,6 +273,7 @@ extension Refusal {
         case .forwardedTooLong: "what is said of the client in X-Forwarded-For or Forwarded is longer than 8 KiB"
         case .badMaxForwards: "Max-Forwards is not a number"
         case .noTransform: "the route converts bodies, and Cache-Control forbids it for this one"
+        case .partialContent: "the route converts bodies, and Content-Range says that this one is a part of another"
         case .typeNotAccepted: "the route doesn't take this Content-Type"
         case .contentCoding: "the route converts bodies, and this Content-Encoding can't be undone"
         case .notVerified(let fault, _, let field): fault.detail(lacking: field)
@@ -353,7 +357,7 @@ extension Refusal {
             case .unrepresentable: .bodyCarry
             }
         case .noRoute, .methodNotAllowed, .methodNotImplemented, .misdirected: .noRoute
-        case .typeNotAccepted, .contentCoding, .noTransform: .bodyType
+        case .typeNotAccepted, .contentCoding, .noTransform, .partialContent: .bodyType
         case .bodyTooLarge, .signedTooLarge, .spool(.tooLarge, _): .bodyLimit
         case .notSigned: .bodyCarry
         case .spool(.total, _), .spool(.full, _), .spool(.failed, _): .spool

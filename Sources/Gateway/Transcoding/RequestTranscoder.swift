@@ -134,6 +134,9 @@ package struct RequestTranscoder: ~Copyable {
             self.requestLine = requestLine
             queryRoom = requestLine - head.target.count
         }
+        // A part of a body converts into no part of another, and without the field the upstream would take it for the whole
+        // (RFC 9110 §14.5).
+        if !readsQuery, head.contains(.contentRange) { throw .partialContent }
         if !readsQuery, head.contains(.contentEncoding) { try undoCodings(of: head, route, framing, coders) }
         setHighWatermark(Self.bufferLimit(ofBody: length))
         return true
