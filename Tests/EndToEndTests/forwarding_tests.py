@@ -56,6 +56,13 @@ class FieldTests(ProxyTestCase):
         self.assertEqual(self.send("PUT", "/plain/x", b"a=1", FORM, fields).status, 200)
         self.assertEqual(self.upstream.one().fields.all("content-range"), ["bytes 0-2/9"])
 
+    def test_a_request_without_a_host_has_the_upstreams(self):
+        with self.client() as client:
+            client.send("GET /plain/x HTTP/1.0\r\n\r\n")
+            self.assertEqual(client.response().status, 200)
+        fields = self.upstream.one().fields
+        self.assertEqual((fields.all("host"), fields.all("x-forwarded-host")), ([f"127.0.0.1:{self.upstream.port}"], []))
+
     def test_the_upstream_is_told_of_the_client(self):
         self.send("GET", "/plain/x", fields=["X-Forwarded-For: 6.6.6.6", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example"])
         fields = self.upstream.one().fields

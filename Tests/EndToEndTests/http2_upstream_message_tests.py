@@ -21,6 +21,12 @@ class RequestTests(HTTP2UpstreamTestCase):
         self.assertEqual(received.fields.get("x-own"), "1")
         self.assertTrue(received.ends_with_head)
 
+    def test_a_request_without_a_host_has_the_upstreams(self):
+        client = self.client()
+        client.send("GET / HTTP/1.0\r\n\r\n")
+        self.assertEqual(client.response().status, 200)
+        self.assertEqual(self.upstream.one().pseudo[":authority"], f"127.0.0.1:{self.upstream.port}")
+
     def test_methods(self):
         for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"):
             with self.subTest(method):

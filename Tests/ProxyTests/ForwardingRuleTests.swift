@@ -257,6 +257,31 @@ import Transcoding
         }
     }
 
+    @Test(
+        "F6 a request of HTTP/1.0 without Host gets the upstream's, and says none of the client's",
+        arguments: [true, false])
+    func noHost(isTrusted: Bool) throws {
+        let table: [(HostRule, (Int) -> String)] = [
+            (.preserve, { "127.0.0.1:\($0)" }), (.upstream, { "127.0.0.1:\($0)" }),
+            (.fixed("api.example"), { _ in "api.example" }),
+        ]
+        for (rule, wanted) in table {
+            var port = 0
+            try withRig(
+                [plain { $0.host = rule }],
+                configure: {
+                    if case .tcp(_, let number) = $0.upstreams[0].addresses[0] { port = number }
+                    if isTrusted { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1")) ?? TrustedPeers() }
+                }
+            ) { rig throws in
+                let (seen, _, _) = try rig.exchange("GET / HTTP/1.0\r\n\r\n")
+                #expect(seen.startLine == "GET / HTTP/1.1")
+                #expect(seen["Host"] == wanted(port))
+                #expect(seen["X-Forwarded-Host"] == nil && seen["X-Forwarded-For"] == "127.0.0.1")
+            }
+        }
+    }
+
     @Test("F24 CONNECT is refused, whatever its target", arguments: ["a:443", "/", "http://a/"])
     func connect(target: String) throws {
         try withRig { rig throws in

@@ -103,7 +103,7 @@ extension ForwardedFormat {
         switch self {
         case .xForwarded:
             if isTrusted { return head.appendTrusted(peer, to: &output, appendAddress: appendAddress) }
-            HeadWriter.clean("X-Forwarded-Host", head.authority, into: &output)
+            head.appendCalledHost(to: &output)
             if !peer.isUnix {
                 output.append("X-Forwarded-For: ")
                 appendAddress(&output)
@@ -120,6 +120,13 @@ extension ForwardedFormat {
 }
 
 extension MessageHead {
+    /// X-Forwarded-Host as the client called us; nothing where it named no host, as it may in HTTP/1.0.
+    @inline(__always)
+    fileprivate func appendCalledHost(to output: inout OutputBuffer) {
+        guard !authority.isEmpty else { return }
+        HeadWriter.clean("X-Forwarded-Host", authority, into: &output)
+    }
+
     /// X-Forwarded-* by a trusted peer: its list with its own address behind; its host, scheme and port where they are such. Of lists
     /// of these the last member goes on, which is what the peer itself says: another reader may take the first one, which is anybody's.
     fileprivate func appendTrusted(
@@ -128,7 +135,7 @@ extension MessageHead {
         if let host = lastMember(of: .xForwardedHost) {
             HeadWriter.clean("X-Forwarded-Host", host, into: &output)
         } else {
-            HeadWriter.clean("X-Forwarded-Host", authority, into: &output)
+            appendCalledHost(to: &output)
         }
         if contains(.xForwardedFor) || !peer.isUnix {
             output.append("X-Forwarded-For: ")

@@ -134,7 +134,8 @@ extension Exchange {
             HeadWriter.requestLine(of: request, into: &output)
         }
         let rule = route.forwarding
-        if rule.replacesHost {
+        // HTTP/1.0 may name no host, and 1.1 and 2 have servers that refuse such a request, or end the connection that it came by.
+        if rule.replacesHost || request.authority.isEmpty {
             let line = snapshot.forwarding.hosts[route.index]
             output.append(line.span)
         } else {

@@ -10,7 +10,7 @@ struct ForwardingLines {
     let loopLimit: Int
     let trusted: TrustedPeers
     let hasTrusted: Bool
-    /// The Host fields of routes that replace it, by the route's index.
+    /// The Host fields that routes write in the place of the client's, by the route's index: where it has none, all do.
     let hosts: [[UInt8]]
     /// The ways back of routes with `addresses: outer`, by the route's index.
     let outerAddresses: [OuterAddresses?]
@@ -33,12 +33,11 @@ struct ForwardingLines {
         }
     }
 
-    /// The line of Host that requests of `route` have for `upstream`; empty where it is the client's.
+    /// The line of Host that requests of `route` have for `upstream` where it isn't the client's, or the client has said none.
     static func host(of route: Route, for upstream: UpstreamSettings?) -> [UInt8] {
         switch route.forwarding.host {
-        case .preserve: []
         case .fixed(let name): Array("Host: \(name)\r\n".utf8)
-        case .upstream: upstream.map { Array("Host: \($0.hostField)\r\n".utf8) } ?? []
+        case .preserve, .upstream: upstream.map { Array("Host: \($0.hostField)\r\n".utf8) } ?? []
         }
     }
 }
