@@ -44,7 +44,9 @@ internal enum ConnectionOptions {
                 count += 1
                 let isToken = ListMember.isToken(head.value(index).extracting(member.range))
                 let known = isToken ? KnownField.find(head.value(index).extracting(member.range)) : .other
-                guard isToken, !known.mustNotBeRemoved, count <= WireLimits.connectionOptions else {
+                guard isToken, !known.mustNotBeRemoved, !known.isForAllRecipients,
+                    count <= WireLimits.connectionOptions
+                else {
                     isReadable = false
                     continue
                 }
@@ -112,6 +114,10 @@ extension MessageHead {
 }
 
 extension KnownField {
+    /// Whether a response's field is for whoever gets it, so that Connection can't mean it (RFC 9110 §7.6.1 says so of Cache-Control):
+    /// without it a cache would keep what it must not, or a client take the content for another.
+    fileprivate var isForAllRecipients: Bool { self != .other && !isHopByHop }
+
     /// Fields that Connection must not take away: framing, routing, credentials, and what tells the upstream about the
     /// client or the body (R31).
     fileprivate var mustNotBeRemoved: Bool {

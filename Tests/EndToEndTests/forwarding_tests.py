@@ -33,14 +33,16 @@ class FieldTests(ProxyTestCase):
     def test_hop_by_hop_fields_of_a_response_stay_here(self):
         def script(exchange):
             exchange.read_body()
-            exchange.answer(fields=("Connection: keep-alive, X-Named", "X-Named: n", "Keep-Alive: timeout=5", "X-Kept: k",
-                                    "Set-Cookie: a=1", "Set-Cookie: b=2"))
+            exchange.answer(fields=("Connection: keep-alive, X-Named, Cache-Control", "X-Named: n", "Keep-Alive: timeout=5", "X-Kept: k",
+                                    "Cache-Control: no-store", "Set-Cookie: a=1", "Set-Cookie: b=2"))
 
         self.upstream.script = script
         fields = self.send("GET", "/plain/x").fields
         self.assertNotIn("x-named", fields)
         self.assertNotIn("keep-alive", fields)
         self.assertEqual((fields.all("x-kept"), fields.all("set-cookie")), (["k"], ["a=1", "b=2"]))
+        # It is for all who get the response, whatever Connection says.
+        self.assertEqual(fields.all("cache-control"), ["no-store"])
 
     def test_fields_that_describe_the_old_body_go_when_the_body_is_re_encoded(self):
         self.send("POST", "/form-json", b"a=1", FORM, ["Content-MD5: x", "Digest: sha-256=x", "Content-Digest: sha-256=:x:", "Range: bytes=0-1"])

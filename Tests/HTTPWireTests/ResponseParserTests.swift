@@ -43,6 +43,8 @@ struct ResponseParserTests {
         ("HTTP/1.0 200 OK\r\nConnection: close, keep-alive\r\nContent-Length: 5\r\n\r\n", "200 length(5) close"),
         ("HTTP/1.1 200 OK\r\nConnection: keep alive\r\nContent-Length: 5\r\n\r\n", "200 length(5) close"),
         ("HTTP/1.1 200 OK\r\nConnection: content-length\r\nContent-Length: 5\r\n\r\n", "200 length(5) close"),
+        ("HTTP/1.1 200 OK\r\nConnection: cache-control\r\nContent-Length: 5\r\n\r\n", "200 length(5) close"),
+        ("HTTP/1.1 200 OK\r\nConnection: x-a, TE, trailer\r\nContent-Length: 5\r\n\r\n", "200 length(5) keep"),
         ("HTTP/1.1 100 Continue\r\n\r\n", "100 none keep"),
         ("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", "103 none keep"),
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "101 none keep"),

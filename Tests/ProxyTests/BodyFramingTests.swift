@@ -354,17 +354,23 @@ import Transcoding
         }
     }
 
-    @Test("F1 what R31 protects a response keeps, whatever its Connection says, and its connection isn't used again")
+    @Test(
+        "F1 a response keeps what is for all who get it, whatever its Connection says, which isn't used again")
     func protectedResponseFields() throws {
-        try withRig { rig in
-            let (_, response, _) = try rig.exchange(
-                get(),
-                answer: "HTTP/1.1 200 OK\r\nConnection: set-cookie, content-type, x-a\r\nX-A: 1\r\nSet-Cookie: a\r\n"
-                    + "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nok")
-            #expect(response["X-A"] == nil)
-            #expect(response["Set-Cookie"] == "a")
-            #expect(response["Content-Type"] == "text/plain")
-            try rig.until("its end") { rig.upstreams[0].hasEnded }
+        let fields = [
+            "Set-Cookie": "a", "Content-Type": "text/plain", "Cache-Control": "no-store", "Vary": "Origin",
+            "ETag": "\"a\"", "Location": "/a", "Content-Encoding": "gzip", "Date": "Mon, 30 Nov 2026 22:00:00 GMT",
+        ]
+        for (name, value) in fields {
+            try withRig { rig in
+                let (_, response, _) = try rig.exchange(
+                    get(),
+                    answer: "HTTP/1.1 200 OK\r\nConnection: \(name.lowercased()), x-a\r\nX-A: 1\r\n"
+                        + "\(name): \(value)\r\nContent-Length: 2\r\n\r\nok")
+                #expect(response["X-A"] == nil)
+                #expect(response[name] == value)
+                try rig.until("its end") { rig.upstreams[0].hasEnded }
+            }
         }
     }
 
