@@ -5,15 +5,16 @@ import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import tempfile
 import threading
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, RECAST, Client, Recast, Upstream, free_port, select_nothing
+from harness import DEADLINE, RECAST, Client, Closed, Recast, Upstream, free_port, select_nothing
 from lifecycle_support import PLAIN, reload, wait_until
-from tls_support import TLSClient, certificates, pair, path, pin
+from tls_support import TLSClient, TLSUpstream, certificates, pair, path, pin
 
 
 class ChangedFilesTests(unittest.TestCase):
@@ -72,10 +73,14 @@ class ChangedFilesTests(unittest.TestCase):
         self.wait_until("an error is logged", lambda: "the old ones stay" in self.recast.error_text())
         self.assertEqual(self.subject(), "rsa")
         self.assertNotIn("garbage", self.recast.error_text())
-        # One that has run out, which check, the start and SIGHUP refuse.
+        # One that has run out, in whose place is one that hasn't.
         self.install("expired", "ended")
         self.swap("ended")
         self.wait_until("it is refused", lambda: "this certificate ran out on 2021-01-01" in self.recast.error_text())
+        self.assertEqual(self.subject(), "rsa")
+        # Nor do settings that are read anew take it, which name the same files.
+        reload(self.recast)
+        self.recast.says(re.compile("reload: listener .*: this certificate ran out on 2021-01-01"))
         self.assertEqual(self.subject(), "rsa")
         # A certificate whose key is another one's, and then all is well again.
         self.install("wild", "three")
@@ -88,20 +93,84 @@ class ChangedFilesTests(unittest.TestCase):
         self.wait_until("the certificate is shown", lambda: self.subject() == "wild")
         self.recast.says(re.compile(r"loaded anew: .*\(CN=wild, serial [0-9A-F]+, until 2049-01-01"))
 
-    def test_a_certificate_that_holds_from_later_on_is_taken_then(self):
-        """The clock of who issues it may be ahead of ours, and nobody changes the files again."""
+    def issue(self, name, start, end):
+        """A certificate that holds between two times."""
         def openssl(*arguments):
             subprocess.run(["openssl", *arguments], cwd=certificates().folder, check=True, capture_output=True)
 
-        openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "later.key")
-        openssl("req", "-config", "ca.conf", "-new", "-key", "later.key", "-subj", "/CN=later", "-out", "later.csr")
-        start = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=8)
-        openssl("ca", "-config", "ca.conf", "-batch", "-notext", "-in", "later.csr", "-out", "later.pem", "-cert", "ca.pem",
-                "-keyfile", "ca.key", "-startdate", start.strftime("%Y%m%d%H%M%SZ"), "-enddate", "20490101000000Z")
+        openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{name}.key")
+        openssl("req", "-config", "ca.conf", "-new", "-key", f"{name}.key", "-subj", f"/CN={name}", "-out", f"{name}.csr")
+        openssl("ca", "-config", "ca.conf", "-batch", "-notext", "-in", f"{name}.csr", "-out", f"{name}.pem", "-cert", "ca.pem",
+                "-keyfile", "ca.key", "-startdate", start, "-enddate", end)
+
+    @staticmethod
+    def seconds_from_now(seconds):
+        return (datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds)).strftime("%Y%m%d%H%M%SZ")
+
+    def test_a_certificate_that_runs_out_is_told_of_then_and_served_on(self):
+        self.issue("brief", "20200101000000Z", self.seconds_from_now(10))
+        self.install("brief", "brief")
+        self.swap("brief")
+        self.wait_until("it is shown", lambda: "CN=brief, serial" in self.recast.error_text())
+        self.recast.says(re.compile("tls.crt: this certificate ran out on "))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with TLSClient(self.port, context) as client:
+            client.request("GET", "/on")
+            self.assertEqual(client.response().status, 200)
+        # A reload has nothing against it, and neither has a new file that is right.
+        reload(self.recast)
+        self.swap("one")
+        self.wait_until("it is replaced", lambda: "CN=server, serial" in self.recast.error_text())
+        self.assertEqual(self.subject(), "server")
+        self.assertEqual(self.recast.error_text().count("tls.crt: this certificate ran out on "), 1)
+
+    def test_a_certificate_that_holds_from_later_on_is_taken_then(self):
+        """The clock of who issues it may be ahead of ours, and nobody changes the files again."""
+        self.issue("later", self.seconds_from_now(8), "20490101000000Z")
         self.install("later", "later")
         self.swap("later")
         self.wait_until("it is told", lambda: "on, when it is looked at again" in self.recast.error_text())
         self.wait_until("it is shown", lambda: self.subject() == "later")
+
+
+class EndedTests(unittest.TestCase):
+    """A process that starts, as at night, with a file that has run out: what has nothing to do with it is served."""
+
+    def test_all_else_is_served(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        secured = TLSUpstream(certificates().server_context("server"))
+        self.addCleanup(secured.stop)
+        ports = [free_port(), free_port()]
+        ended = f"certificate: {path('expired.pem')}, key: {path('expired.key')}"
+        asking = f"{pair('server')}, client_ca: {path('old-ca.pem')}"
+        recast = Recast(
+            '  - { name: secured, match: "/secured", upstream: secured }\n  - { name: all, match: "/*", upstream: app }\n',
+            {"app": f"127.0.0.1:{upstream.port}",
+             "secured": f"{{ address: '127.0.0.1:{secured.port}', tls: {{ ca: {path('old-ca.pem')}, name: a.example }} }}"},
+            listeners=[f"{{address: '127.0.0.1:{port}', tls: {{{tls}}}}}" for port, tls in zip(ports, (ended, asking))])
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        for _ in range(2):
+            for what in ("this certificate", "the last of these authorities"):
+                recast.says(re.compile(f"listener .*: {what} ran out on 2021-01-01"))
+            recast.says(re.compile("upstream secured: the last of these authorities ran out on 2021-01-01"))
+            with Client(recast.port) as client:
+                client.request("GET", "/plain")
+                self.assertEqual(client.response().status, 200)
+                client.request("GET", "/secured")
+                response = client.response()
+                self.assertEqual((response.status, response.json["code"]), (502, "upstream_tls"))
+            # Who is concerned hears it from the handshake, and nobody is let in.
+            with self.assertRaisesRegex(ssl.SSLCertVerificationError, "expired"):
+                TLSClient(ports[0], certificates().client_context(check_hostname=False))
+            with self.assertRaises((ssl.SSLError, OSError, Closed)):
+                with TLSClient(ports[1], certificates().client_context("client", check_hostname=False)) as client:
+                    client.request("GET", "/in")
+                    client.response()
+            reload(recast)
+        self.assertNotIn("/in", [request.target for request in upstream.requests])
 
 
 class ReloadedSessionTests(unittest.TestCase):
@@ -291,14 +360,7 @@ class CheckTests(unittest.TestCase):
             ("certificate: none.pem, key: server.key", "FILE:2:53: .*none.pem doesn't exist"),
             ("certificate: server.pem, key: none.key", "FILE:2:70: .*none.key doesn't exist"),
             ("certificate: server.pem, key: rsa.key", "FILE:2:70: .*rsa.key holds the key of another certificate"),
-            ("certificate: expired.pem, key: expired.key", "FILE:2:53: this certificate ran out on 2021-01-01"),
-            ("certificate: future.pem, key: future.key", "FILE:2:53: this certificate holds from 2040-01-01"),
-            ("certificate: server.pem, key: server.key, client_ca: old-ca.pem",
-             "FILE:2:93: the last of these authorities ran out on 2021-01-01"),
-            ("certificate: server.pem, key: server.key, client_ca: ca.pem, client_crl: old.crl",
-             "FILE:2:113: this revocation list, .*, ran out on 2021-01-01"),
-            ("certificate: server.pem, key: server.key, client_ca: ca.pem, client_crl: future.crl",
-             "FILE:2:113: this revocation list, .*, holds from 2040-01-01"),
+            ("certificate: expired.pem, key: expired.key", None),
             ("certificate: server.pem, key: server.key, client_ca: ca.pem, client_crl: forged.crl",
              "FILE:2:113: a revocation list of CN=ca isn't signed by that authority's key"),
             ("certificate: server.pem, key: server.key, client_ca: ca.pem, client_crl: ca.crl", None),
@@ -381,7 +443,7 @@ class CheckTests(unittest.TestCase):
                     self.assertRegex(output, f'FILE:4:\\d+: "{key}" is a name')
 
     def test_what_some_peers_refuse_is_noted(self):
-        """Each is fine, and a warning stands where the file is named."""
+        """Each is fine, and a warning stands where the file is named: what time has brought about is one, too."""
         folder = certificates().folder
         for name, parts in (("stray.pem", ("server", "other-ca")), ("two-ca.pem", ("ca", "other-ca"))):
             with open(os.path.join(folder, name), "w") as file:
@@ -395,8 +457,16 @@ class CheckTests(unittest.TestCase):
             ("certificate: server.pem, key: server.key, client_ca: rsa.pem", "tls_no_authority", "none of these certificates"),
             ("certificate: server.pem, key: server.key, client_ca: two-ca.pem, client_crl: ca.crl",
              "tls_unlisted_authority", "no revocation list of the authority CN=other-ca"),
+            ("certificate: expired.pem, key: expired.key", "tls_dates", "^this certificate ran out on 2021-01-01"),
+            ("certificate: future.pem, key: future.key", "tls_dates", "^this certificate holds from 2040-01-01"),
+            ("certificate: server.pem, key: server.key, client_ca: old-ca.pem",
+             "tls_dates", "^the last of these authorities ran out on 2021-01-01"),
+            ("certificate: server.pem, key: server.key, client_ca: ca.pem, client_crl: old.crl",
+             "tls_dates", "^this revocation list, .*, ran out on 2021-01-01"),
+            ("certificate: server.pem, key: server.key, client_ca: ca.pem, client_crl: future.crl",
+             "tls_dates", "^this revocation list, .*, holds from 2040-01-01"),
         ):
-            with self.subTest(code), tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=folder) as file:
+            with self.subTest(tls), tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=folder) as file:
                 file.write(f"version: 1\nlisten: {{address: '127.0.0.1:1', tls: {{{tls}}}}}\nupstreams: {{app: 'a:1'}}\n"
                            'routes: [{name: all, match: "/*", upstream: app}]\n')
                 file.flush()

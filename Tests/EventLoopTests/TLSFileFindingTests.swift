@@ -38,10 +38,28 @@ import Testing
         #expect(found == [.stray(number: 2, subject: "CN=other-ca")])
     }
 
-    @Test func `an issuer that has run out is a mistake`() throws {
+    @Test func `an issuer that has run out is a mistake of time`() throws {
         let found = try server(["below-old.pem", "old-between.pem"], key: "below-old.key").findings(at: Self.now)
         #expect(found.map(\.kind) == [.linkEnded(number: 2, subject: "CN=old-between", Self.ended)])
-        #expect(found.map(\.isMistake) == [true])
+        #expect(found.map(\.isMistake) == [true] && found.map(\.isOfTime) == [true])
+    }
+
+    @Test func `what runs out is found in the second in which it does, and in no later one`() throws {
+        for (names, key, kind) in [
+            (["expired.pem"], "expired.key", .ended(Self.ended)),
+            (
+                ["below-old.pem", "old-between.pem"], "below-old.key",
+                .linkEnded(number: 2, subject: "CN=old-between", Self.ended)
+            ),
+        ] as [([String], String, TLSFileFinding.Kind)] {
+            let files = try server(names, key: key)
+            for (earlier, now, isFound) in [(-9, 0, false), (-9, 1, true), (0, 1, true), (0, 9, true), (1, 9, false)]
+                as [(Int64, Int64, Bool)]
+            {
+                let found = files.ended(since: Self.ended + earlier, at: Self.ended + now).map(\.kind)
+                #expect(found == (isFound ? [kind] : []), "\(earlier) \(now)")
+            }
+        }
     }
 
     @Test func `a key of a later certificate is told with its place`() throws {
@@ -56,7 +74,7 @@ import Testing
     @Test func `a certificate for clients alone is no server's`() throws {
         let found = try server(["for-clients.pem"], key: "for-clients.key").findings(at: Self.now)
         #expect(found.map(\.kind) == [.notForServers])
-        #expect(found.map(\.isMistake) == [true])
+        #expect(found.map(\.isMistake) == [true] && found.map(\.isOfTime) == [false])
         var options = TLSClientOptions()
         options.authorities = Certificates.path("ca.pem")
         options.identity = Certificates.identity("for-clients")

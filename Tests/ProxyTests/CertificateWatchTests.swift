@@ -137,9 +137,48 @@ import Testing
                 return fault.error.path == folder + name && fault.error.reason.hasPrefix("isn't loaded: " + message)
             }
             #expect(server.context === before)
+            // Nor by settings that name the same files; the stamps are the old ones, so that the watch tells of it.
+            let next = try ServerTLS(options)
+            #expect(next.context !== before)
+            next.loaded.keep(server.loaded)
+            #expect(next.context === before && next.loaded.stamps == server.loaded.stamps)
+            // Others say what they want.
+            var other = options
+            other.maximum = .tls12
+            let changed = try ServerTLS(other)
+            changed.loaded.keep(server.loaded)
+            #expect(changed.context !== before)
             // Where what is in use is as bad, the other one is loaded.
             let worse = try ServerTLS(options)
             #expect(try worse.loaded.reload().findings(at: Int64(time(nil))).isEmpty == false)
+        }
+    }
+
+    @Test(
+        "an upstream's file that has run out doesn't take the place of one that holds, by a reload of the settings neither"
+    )
+    func upstreamOutOfTime() throws {
+        try withFolder { folder, install in
+            try install("ca.pem", "ca.pem")
+            var options = TLSClientOptions()
+            options.authorities = folder + "ca.pem"
+            let upstream = try UpstreamTLS(options)
+            let before = upstream.context
+            try install("old-ca.pem", "ca.pem")
+            // One whose settings are the same, and one with others beside its TLS.
+            upstream.loaded.use(try UpstreamTLS(options).loaded)
+            #expect(upstream.context === before)
+            let next = try UpstreamTLS(options)
+            next.loaded.keepIfBetter(upstream.loaded)
+            #expect(next.context === before)
+            // What is as bad is loaded.
+            let worse = try UpstreamTLS(options)
+            let first = worse.context
+            worse.loaded.use(try UpstreamTLS(options).loaded)
+            #expect(worse.context === first)
+            try install("ca.pem", "ca.pem")
+            worse.loaded.use(try UpstreamTLS(options).loaded)
+            #expect(worse.context !== first)
         }
     }
 

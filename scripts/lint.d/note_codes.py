@@ -22,10 +22,9 @@ def from_sources():
                 codes |= {code.replace("\\(setting)", setting) for setting in ("status_from", "problem")}
             else:
                 codes.add(code)
-    # What is seen as files of certificates are loaded; what has run out is a mistake where it is the leaf that has, and so is a list whose
-    # signature is another's.
+    # What is seen as files of certificates are loaded; a list whose signature is another's is a mistake.
     text = Path("Sources/Proxy/TLS/TLSFileFinding+Text.swift").read_text(encoding="utf-8")
-    return codes | set(TLS.findall(text)) - {"tls_dates", "tls_list_signature"}
+    return codes | set(TLS.findall(text)) - {"tls_list_signature"}
 
 
 def main():

@@ -121,10 +121,13 @@ public final class TLSClientContext: Sendable {
     /// Whether it was made of the same options and of files with the same bytes. The system's authorities may be others each time:
     /// a context that believes them is the same as none.
     public func isSame(as other: TLSClientContext) -> Bool {
-        guard options == other.options, let contents = handle.contents, let others = other.handle.contents
+        guard hasOptions(of: other), let contents = handle.contents, let others = other.handle.contents
         else { return false }
         return contents == others && !believesSystem
     }
+
+    /// As `TLSServerContext` has it.
+    public func hasOptions(of other: TLSClientContext) -> Bool { options == other.options }
 
     private var believesSystem: Bool {
         if case .certificates = options.pinning { return false }

@@ -32,6 +32,25 @@ public struct TLSFileFinding: Hashable, Sendable {
     /// Whether nobody can be served with it, or nobody be believed.
     public let isMistake: Bool
 
+    /// Whether time alone has brought it about, or will mend it: nobody has changed anything, and a process that runs goes on.
+    public var isOfTime: Bool {
+        switch kind {
+        case .ended, .notYet, .linkEnded, .linkNotYet: true
+        default: false
+        }
+    }
+
+    /// When what has run out did, in seconds since 1970.
+    private var end: Int64? {
+        switch kind {
+        case .ended(let end), .linkEnded(_, _, let end): end
+        default: nil
+        }
+    }
+
+    /// Whether it began between two times, because something ran out: it did when `earlier` held still.
+    fileprivate func began(behind earlier: Int64) -> Bool { end.map { $0 >= earlier } ?? false }
+
     /// When what doesn't hold yet does, in seconds since 1970; nil where no time mends it.
     public var start: Int64? {
         switch kind {
@@ -132,6 +151,14 @@ public struct TLSLoadedFiles: Sendable {
             }
         }
         return found + findings
+    }
+
+    /// What has run out since `earlier`, as `findings(at: now)` has it.
+    public func ended(since earlier: Int64, at now: Int64) -> [TLSFileFinding] {
+        let mayHave =
+            lives.contains { $0.notAfter >= earlier && $0.notAfter < now }
+            || links.contains { $0.link.notAfter >= earlier && $0.link.notAfter < now }
+        return mayHave ? findings(at: now).filter { $0.began(behind: earlier) } : []
     }
 
     /// The first mistake of these files that is none of `others`, which are in use: what is no worse may take its place.

@@ -108,9 +108,12 @@ public final class TLSServerContext: Sendable {
 
     /// Whether it was made of the same options and of files with the same bytes: then its sessions are as good as those of `other`.
     public func isSame(as other: TLSServerContext) -> Bool {
-        guard options == other.options, let contents, let others = other.contents else { return false }
+        guard hasOptions(of: other), let contents, let others = other.contents else { return false }
         return contents == others
     }
+
+    /// Whether the settings say the same of both, so that only files can differ.
+    public func hasOptions(of other: TLSServerContext) -> Bool { options == other.options }
 
     /// SHA-256 of all files, in their order; nil where one isn't known.
     private var contents: [[UInt8]]? {

@@ -547,7 +547,12 @@ extension ServerControl {
     private static func keepingWhatRuns(of old: ProxySettings, in new: ProxySettings) -> ProxySettings {
         var settings = ServerRestart.kept(of: old, in: new)
         for (index, upstream) in new.upstreams.enumerated() {
-            guard let same = old.upstreams.first(where: { $0 == upstream }) else { continue }
+            guard let same = old.upstreams.first(where: { $0 == upstream }) else {
+                if let tls = upstream.tls, let before = old.upstreams.first(where: { $0.name == upstream.name })?.tls {
+                    tls.loaded.keepIfBetter(before.loaded)
+                }
+                continue
+            }
             if let tls = same.tls, let read = upstream.tls { tls.loaded.use(read.loaded) }
             settings.upstreams[index] = same
         }
@@ -580,3 +585,4 @@ extension ServerControl {
         }
     }
 }
+    /// Where a file has run out in whose place one is in use that hasn't, that stays, and the watch over certificates tells so.

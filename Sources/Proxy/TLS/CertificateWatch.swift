@@ -2,8 +2,8 @@ internal import EventLoop
 internal import Glibc
 internal import Logging
 
-/// Looks every second whether files of certificates have changed, and loads what has; keys of tickets are renewed by the way. The main
-/// thread's.
+/// Looks every second whether files of certificates have changed, and loads what has; keys of tickets are renewed by the way, and
+/// what runs out is told. The main thread's.
 ///
 /// Asking beats being told here: whatever way a file is replaced (rename, Kubernetes' `..data` link, a mount, a network file
 /// system), its identity is another one. A file must be the same twice in a row, so that one that is being written, or a
@@ -12,6 +12,8 @@ final class CertificateWatch {
     private let worker: Worker
     private var entries: [Entry] = []
     private var timer: Timer?
+    /// When what is in use was looked at last for what has run out, in seconds since 1970.
+    private var lookedAt = Int64(time(nil))
 
     private static let interval: UInt64 = 1_000_000_000
 
@@ -48,6 +50,7 @@ final class CertificateWatch {
     }
 
     private func look() {
+        tellEnded()
         for index in entries.indices {
             entries[index].source.renewTicketKeys()
             let stamps = entries[index].source.files.map { FileStamp($0) }
@@ -60,6 +63,20 @@ final class CertificateWatch {
             entries[index].again = load(entries[index])
         }
         timer?.set(after: Self.interval)
+    }
+
+    /// Tells of what has run out since the last look: it is served on, as by a process that starts then, and peers refuse it.
+    private func tellEnded() {
+        let now = Int64(time(nil))
+        // A clock that is put back has things run out once more.
+        defer { lookedAt = now }
+        guard now > lookedAt else { return }
+        var told: Set<TLSFileFinding> = []
+        for entry in entries {
+            for finding in entry.source.ended(since: lookedAt, at: now) where told.insert(finding).inserted {
+                worker.logger.warning("\(finding.path): \(finding.message)")
+            }
+        }
     }
 
     /// Returns when the same files may be loaded, in seconds since 1970, where they can't be now and that lies at the time alone.

@@ -27,6 +27,12 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
             if context.isSame(as: other.context) { kept.context = other.context }
             return kept
         }
+
+        /// Whether something has run out here, or doesn't hold yet, that is right in `other`, of which the settings say the same.
+        func isWorse(than other: Loaded) -> Bool {
+            context.hasOptions(of: other.context)
+                && context.loadedFiles.mistake(notOf: other.context.loadedFiles, at: Int64(time(nil))) != nil
+        }
     }
 
     /// Loads `files` by `make`.
@@ -75,16 +81,27 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
 
     func renewTicketKeys() { context.renewTicketKeys() }
 
-    /// Goes on with what `other` has loaded of the same files.
-    func use(_ other: LoadedTLS) {
-        let made = other.loaded.withLock { $0 }
-        loaded.withLock { $0 = made.keeping($0) }
+    func ended(since earlier: Int64, at now: Int64) -> [TLSFileFinding] {
+        context.loadedFiles.ended(since: earlier, at: now)
     }
 
-    /// Goes on with the context of `old`, where that is the same.
+    /// Goes on with what `other` has loaded of the same files, where that is no worse: otherwise the stamps stay as well, so that the watch
+    /// finds other files, and tells of them.
+    func use(_ other: LoadedTLS) {
+        let made = other.loaded.withLock { $0 }
+        loaded.withLock { if !made.isWorse(than: $0) { $0 = made.keeping($0) } }
+    }
+
+    /// Goes on with the context of `old`, where that is the same, and with all that `old` has where its own is worse.
     func keep(_ old: LoadedTLS) {
         let kept = old.loaded.withLock { $0 }
-        loaded.withLock { $0 = $0.keeping(kept) }
+        loaded.withLock { $0 = $0.isWorse(than: kept) ? kept : $0.keeping(kept) }
+    }
+
+    /// Goes on with what `old` has where its own is worse.
+    func keepIfBetter(_ old: LoadedTLS) {
+        let kept = old.loaded.withLock { $0 }
+        loaded.withLock { if $0.isWorse(than: kept) { $0 = kept } }
     }
 }
 
@@ -92,6 +109,7 @@ final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
 protocol TLSContext: Sendable {
     var loadedFiles: TLSLoadedFiles { get }
     func isSame(as other: Self) -> Bool
+    func hasOptions(of other: Self) -> Bool
     /// To be called now and then: what tickets are sealed with gets old.
     func renewTicketKeys()
 }
@@ -114,9 +132,10 @@ protocol LoadedFromFiles {
     var files: [String] { get }
     /// Those of `files` when they were loaded last.
     var stamps: [FileStamp?] { get }
-    /// Loads the files anew. What was loaded stays when one of them can't be used, or has run out where what was loaded hasn't:
-    /// settings that name such files aren't served either.
+    /// Loads the files anew. What was loaded stays when one of them can't be used, or has run out where what was loaded hasn't.
     func reload() throws(ReloadFault) -> TLSLoadedFiles
     /// As `TLSContext` has it.
     func renewTicketKeys()
+    /// What is in use and has run out since `earlier`.
+    func ended(since earlier: Int64, at now: Int64) -> [TLSFileFinding]
 }

@@ -75,10 +75,13 @@ final class TLSFileReader {
     }
 
     /// Tells what is to be said of files that were loaded: what nothing can be used of is a mistake, the rest a note about `subject`.
+    ///
+    /// What has run out, or doesn't hold yet, is a note too: a process that runs goes on with it, and one that starts at night, or reads
+    /// its settings for another reason, must not keep all other routes from being served (docs/decisions/0026).
     func tell(_ files: TLSLoadedFiles, of subject: String) {
         for finding in files.findings(at: Int64(time(nil))) {
             guard let position = positions[FileKey(role: finding.role, index: finding.index)] else { continue }
-            if finding.isMistake {
+            if finding.isMistake, !finding.isOfTime {
                 context.report(position, finding.message)
             } else {
                 context.note(
