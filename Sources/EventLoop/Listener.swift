@@ -110,6 +110,9 @@ public final class Listener {
     /// Whether it is a unix socket that no client finds any more, since its file is gone, or stands for a process that is.
     public var isLost: Bool { file?.isLost == true }
 
+    /// Whether it is a unix socket in whose place another process' stands, or none. Costs a look at the file.
+    public var isDisplaced: Bool { file?.isDisplaced == true }
+
     /// Closes the socket and removes the file of a unix socket, unless another process has put one of its own there.
     public func close() {
         guard !isClosed else { return }

@@ -106,6 +106,9 @@ public struct ListeningSocket: Sendable {
             backlog: waits ? Int32(clamping: backlog) : nil)
     }
 
+    /// Whether it listens since it was opened; else `takePlace` lets it.
+    public var isListening: Bool { backlog == nil }
+
     /// Lets clients come to a socket that was opened without taking its place, from here on: one of TCP listens beside the others, and
     /// one of unix takes the place of another process', whose clients stay with it. Does nothing where that is so already.
     public func takePlace() throws(LoopError) {

@@ -46,6 +46,9 @@ struct UnixSocketFile: Sendable {
         return outcome == ECONNREFUSED
     }
 
+    /// Whether something else stands at the path, mostly the socket of a process that has taken the place, or nothing does.
+    var isDisplaced: Bool { !isFile(at: path) }
+
     private func isFile(at place: String) -> Bool {
         guard let now = UnixSocketFile(path: place) else { return false }
         return now.device == device && now.inode == inode

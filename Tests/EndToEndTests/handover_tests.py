@@ -24,6 +24,11 @@ def file_of(path):
     return status.st_dev, status.st_ino
 
 
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
 class HandoverTestCase(DrainTestCase):
     def setUp(self):
         super().setUp()
@@ -95,6 +100,50 @@ class FailingProcessTests(HandoverTestCase):
             recast.process.kill()
 
 
+class NoThreadTests(DrainTestCase):
+    USER = 61_234  # of nobody else: the limit counts all threads of a user
+
+    def test_a_process_that_gets_too_few_threads_takes_nothing(self):
+        if os.geteuid() != 0:
+            self.skipTest("root alone starts processes of another user, and only others have this limit")
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            os.chmod(folder, 0o777)
+            path, program, config = (os.path.join(folder, name) for name in ("http.sock", "recast", "recast.yaml"))
+            recast = Recast(PLAIN, {"app": f"127.0.0.1:{self.upstream.port}"}, settings="reuse_port: true\n",
+                            listeners=[f'{{ address: "unix:{path}", mode: 0666 }}'])
+            self.addCleanup(recast.remove)
+            self.addCleanup(self._end, recast.process)
+            before = file_of(path)
+            with open(RECAST, "rb") as source, open(program, "wb") as copy:
+                os.sendfile(copy.fileno(), source.fileno(), 0, os.fstat(source.fileno()).st_size)
+            os.chmod(program, 0o755)
+            with open(config, "w") as file:
+                file.write(f"version: 1\nlisten: 'unix:{path}'\nworkers: 3\nreuse_port: true\nupstreams: {{ app: 127.0.0.1:1 }}\n"
+                           f"routes:\n{PLAIN}")
+            os.chmod(config, 0o644)
+            log = os.path.join(recast.folder, "other.log")
+            for most in range(1, 20):
+                with open(log, "w") as file:
+                    other = subprocess.Popen(
+                        [program, "serve", config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file, user=self.USER,
+                        group=self.USER, extra_groups=[],
+                        preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NPROC, (most, most)))
+                self.addCleanup(self._end, other)
+                wait_until("it serves, or has ended", lambda: " info serving " in read(log) or other.poll() is not None)
+                if other.poll() is None:
+                    break
+                with self.subTest(threads=most):
+                    self.assertNotEqual(other.returncode, 0)
+                    self.assertEqual(file_of(path), before, read(log))
+                    self.assertEqual(ask(path), 200)
+            self.assertGreater(most, 3, "no worker's thread was what there was none for")
+            # One that serves and is killed leaves its file.
+            other.kill()
+            other.wait(DEADLINE)
+            recast.says(f"the file of unix:{path} was gone")
+            self.assertEqual(ask(path), 200)
+
+
 class LongNameTests(DrainTestCase):
     def test_sockets_with_the_longest_names_are_taken_over(self):
         with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
@@ -143,9 +192,7 @@ class LostSocketTests(HandoverTestCase):
                 reload(recast)
                 self.assertEqual(file_of(recast.path), taken)
                 other.send_signal(ending)
-                other.wait(DEADLINE)
-                if ending == signal.SIGKILL:  # the file is there, and nothing tells that nobody listens
-                    reload(recast)
+                other.wait(DEADLINE)  # killed, it leaves its file, and nothing tells that nobody listens
                 for path in (recast.path, self.admin):
                     recast.says(f"the file of unix:{path} was gone")
                 self.assert_all_serve(recast)

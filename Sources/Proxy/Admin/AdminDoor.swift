@@ -15,6 +15,8 @@ final class AdminDoor {
     /// Where it listens, or did, with the real port.
     let address: SocketAddress
     private var bound: BoundListener
+    /// Whether there is no listener for it yet, which would close it.
+    private var isWaiting = true
     private let mode: SocketMode?
     private let loop: EventLoop
     private let handle: (AdminRequest, AdminDoor, @escaping (AdminResponse) -> Void) -> Void
@@ -43,31 +45,39 @@ final class AdminDoor {
         self.loop = loop
         self.surface = surface
         self.handle = handle
-        listen()
+        // The system would report one that doesn't listen yet again and again.
+        if bound.socket.isListening { listen() }
     }
 
     private func listen() {
+        isWaiting = false
         listener = Listener(loop: loop, socket: bound.socket) { [unowned self] descriptor, _ in accept(descriptor) }
     }
 
-    /// Lets clients come, who were another process' where one shares the address. Before the loop runs.
+    /// Lets clients come, who were another process' where one shares the address.
     func takePlace() throws(ServerError) {
         do throws(LoopError) {
             try bound.socket.takePlace()
         } catch {
             throw .listen(bound.name.description, reason: error.description)
         }
+        if isWaiting { listen() }
     }
+
+    /// Whether it is a unix socket at whose path another file stands, or none.
+    var isDisplaced: Bool { !isLeaving && listener?.isDisplaced == true }
 
     /// Listens once more where it is a unix socket whose file somebody has removed.
     func reopenIfLost(_ lifecycle: LifecycleSettings) {
         guard !isLeaving, let old = listener, old.isLost else { return }
         do throws(ServerError) {
-            bound = try BoundListener.open(bound.name, mode: mode, lifecycle: lifecycle, takesPlace: true)
+            bound = try BoundListener.open(bound.name, mode: mode, lifecycle: lifecycle.alone, takesPlace: true)
             old.finish(after: 0) {}
             listen()
             OperationalLog.logger.warning("the file of \(address) was gone: it is listened on anew")
         } catch {
+            // Another process may have come there meanwhile.
+            guard old.isLost else { return }
             OperationalLog.logger.error(
                 "the file of \(address) is gone, so that nobody finds the \(surface.rawValue) port: \(error)")
         }
@@ -83,6 +93,8 @@ final class AdminDoor {
     }
 
     func close() {
+        if isWaiting { bound.socket.close() }
+        isWaiting = false
         listener?.close()
         listener = nil
         for connection in connections.values { connection.close() }

@@ -87,7 +87,7 @@ final class AdminServer {
         }
     }
 
-    /// Lets clients come to addresses that other processes share. Before the loop runs.
+    /// Lets clients come to addresses that other processes share.
     func takePlaces() throws(ServerError) {
         for door in doors { try door.takePlace() }
     }
@@ -96,6 +96,9 @@ final class AdminServer {
     func reopenLost(_ lifecycle: LifecycleSettings) {
         for door in doors { door.reopenIfLost(lifecycle) }
     }
+
+    /// Whether other files than ours stand at the paths of unix sockets.
+    var isDisplaced: Bool { doors.contains(where: \.isDisplaced) }
 
     /// Says where the console is, and by which token it is asked.
     func tellConsole() {

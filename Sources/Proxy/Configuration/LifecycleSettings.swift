@@ -19,4 +19,11 @@ public struct LifecycleSettings: Hashable, Sendable {
     public var remarks: [String] = []
 
     public init() {}
+
+    /// The same where no other process may listen: nothing is taken from one that does.
+    var alone: LifecycleSettings {
+        var alone = self
+        alone.reusePort = false
+        return alone
+    }
 }

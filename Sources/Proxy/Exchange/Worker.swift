@@ -193,6 +193,9 @@ public final class Worker {
     /// The addresses of unix sockets whose files are gone, so that no client finds them.
     var lostSockets: [ListenAddress] { gate.lost }
 
+    /// Whether other files than ours stand at the paths of unix sockets.
+    var hasDisplacedSockets: Bool { gate.hasDisplaced }
+
     /// Ends accepting where `isLeft` says so. What waits there is accepted first; `done` is called when the last of these sockets is
     /// closed.
     private func leave(_ isLeft: (ListenAddress) -> Bool, _ done: (@Sendable () -> Void)? = nil) {

@@ -22,6 +22,9 @@ struct ListenerGate {
     /// The addresses of unix sockets that no client finds any more.
     var lost: [ListenAddress] { listeners.filter(\.listener.isLost).map(\.name) }
 
+    /// Whether another process' sockets stand in the places of unix sockets, or none do.
+    var hasDisplaced: Bool { listeners.contains(where: \.listener.isDisplaced) }
+
     /// Gives listeners what new settings say of their addresses. One whose address isn't among them keeps what it had: who waits
     /// there is served as the address was, never in plain text where TLS was asked for.
     func secure(_ settings: ProxySettings) {

@@ -66,9 +66,6 @@ public enum Server {
         let endpoints = try BoundListener.open(
             settings.listen, modes: settings.socketModes, workers: settings.workers, lifecycle: settings.lifecycle,
             inherited: inherited, takesPlaces: false)
-        // What can fail has not: from here on clients of a process that shares the addresses come here.
-        try BoundListener.takePlaces(endpoints)
-        try admin?.takePlaces()
         for (name, socket) in inherited.sockets
         where !settings.listen.contains(.systemd(name: name))
             && !settings.listen.contains(where: { SocketAddress.parse($0.description) == socket.address })
@@ -76,10 +73,9 @@ public enum Server {
             OperationalLog.logger.warning(
                 "the service manager's socket \(socket.address) is in no \"listen\": write it, or systemd:\(name)")
         }
-        worker.listen(on: endpoints[0])
         let control = ServerControl(
-            worker: worker, settings: settings, addresses: endpoints[0].map(\.socket.address), inherited: inherited,
-            ready: ready)
+            worker: worker, settings: settings, endpoints: endpoints, inherited: inherited, ready: ready)
+        defer { control.closeWaiting() }
         loop.context = control
         admin?.control = control
         control.admin = admin
@@ -93,7 +89,7 @@ public enum Server {
         if let address = admin?.address(of: .commands) { OperationalLog.note("admin port on \(address)") }
         if settings.admin.console != nil { admin?.tellConsole() }
         if let address = admin?.address(of: .status) { OperationalLog.note("status port on \(address)") }
-        let threads = try control.startOthers(Array(endpoints.dropFirst()))
+        let threads = try control.startOthers()
         // A file that has changed since it was read is read again by this at once, when all workers run.
         control.prepareReloads(reload)
         loop.run()

@@ -16,12 +16,17 @@ final class ServerControl {
     var fileWatch: FileWatch?
     /// The watch over the files of unix sockets, where another process may take their places.
     var socketWatch: FileWatch?
+    /// Looks at them again while that watch can't tell what happens: who has taken a place may be killed, and leaves its file.
+    private var socketTimer: Timer?
+    private static let socketInterval: UInt64 = 1_000_000_000
     /// What is read by new settings only when all workers run.
     var isReloadWaiting = false
     /// Addresses that a reload has taken away, each time with the number of workers that haven't closed their sockets for them yet.
     private var leaving: [Int: (addresses: [ListenAddress], workers: Int)] = [:]
     private var nextLeaving = 0
 
+    /// The sockets of each worker, until all workers run: nobody listens there before.
+    private var waiting: [[BoundListener]]
     private let addresses: [SocketAddress]
     private let ready: ([SocketAddress]) -> Void
     let certificates: CertificateWatch
@@ -80,12 +85,13 @@ final class ServerControl {
     private(set) var failure: ServerError?
 
     init(
-        worker: Worker, settings: ProxySettings, addresses: [SocketAddress], inherited: InheritedSockets,
+        worker: Worker, settings: ProxySettings, endpoints: [[BoundListener]], inherited: InheritedSockets,
         ready: @escaping ([SocketAddress]) -> Void
     ) {
         self.worker = worker
         self.settings = settings
-        self.addresses = addresses
+        waiting = endpoints
+        addresses = endpoints[0].map(\.socket.address)
         self.inherited = inherited
         self.ready = ready
         certificates = CertificateWatch(worker: worker)
@@ -103,24 +109,23 @@ final class ServerControl {
     var isReady: Bool { isStarted && !isStopping }
     var isStarted: Bool { starting == 0 }
 
-    /// Starts the workers but the first, each with its sockets.
-    func startOthers(_ endpoints: [[BoundListener]]) throws(ServerError) -> [JoinHandle] {
-        starting = endpoints.count
+    /// Starts the workers but the first. When the last one runs, clients come.
+    func startOthers() throws(ServerError) -> [JoinHandle] {
+        let count = waiting.count
+        starting = count - 1
         let sink = worker.log.sink
-        if starting == 0 { allStarted() }
+        if starting == 0 { try allStarted() }
         let main = worker.loop.inbox
         let settings = settings
         let budgets = worker.budgets
         let shared = worker.shared
         var threads: [JoinHandle] = []
         do throws(LoopError) {
-            for (index, endpoints) in endpoints.enumerated() {
+            for number in 1..<count {
                 let sink = HandedSink(sink)
                 threads.append(
-                    try startThread(name: Self.name(ofWorker: index + 1)) {
-                        ServerControl.serve(
-                            index + 1, settings, budgets: budgets, shared: shared, sink: sink, endpoints: endpoints,
-                            main: main)
+                    try startThread(name: Self.name(ofWorker: number)) {
+                        ServerControl.serve(number, settings, budgets: budgets, shared: shared, sink: sink, main: main)
                     })
             }
         } catch {
@@ -134,14 +139,13 @@ final class ServerControl {
     /// The life of a worker's thread.
     private static func serve(
         _ number: Int, _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, sink: HandedSink,
-        endpoints: [BoundListener], main: LoopInbox
+        main: LoopInbox
     ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
             let worker = try Worker(
                 loop: loop, settings: settings, number: number, budgets: budgets, shared: shared,
                 logSink: sink.take())
-            worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox
             let other = Other(number: number, thread: .current, inbox: inbox)
@@ -171,11 +175,13 @@ final class ServerControl {
         } else if isStopping {
             Self.announceDrain(other.inbox)
         }
-        if starting == 0 { allStarted() }
+        guard starting == 0 else { return }
+        do throws(ServerError) { try allStarted() } catch { failed(error) }
     }
 
-    private func allStarted() {
+    private func allStarted() throws(ServerError) {
         guard !isStopping else { return }
+        try takePlaces()
         worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
         ready(addresses)
         let main = Other(number: 0, thread: .current, inbox: worker.loop.inbox)
@@ -185,7 +191,28 @@ final class ServerControl {
             }, notifier: notifier)
         notifier?.ready(status: "serving \(counted(settings.routes.count, "route"))")
         ProgramPages.letGo()
+        lookAfterSockets()
         if isReloadWaiting { reloadRequested() }
+    }
+
+    /// Lets clients come, who were another process' where one shares the addresses: what can fail has not.
+    private func takePlaces() throws(ServerError) {
+        let endpoints = waiting
+        waiting = []
+        try BoundListener.takePlaces(endpoints)
+        do throws(ServerError) {
+            try admin?.takePlaces()
+        } catch {
+            for endpoint in endpoints.joined() { endpoint.socket.close() }
+            throw error
+        }
+        distribute(endpoints) { $0.listen(on: $1) }
+    }
+
+    /// Gives up what nobody listens on, where the start has not come to its end.
+    func closeWaiting() {
+        for endpoint in waiting.joined() { endpoint.socket.close() }
+        waiting = []
     }
 
     private func failed(_ error: ServerError) {
@@ -232,6 +259,7 @@ final class ServerControl {
         isStopping = true
         fileWatch = nil
         socketWatch = nil
+        socketTimer = nil
         notifier?.stopping(
             status: "draining", within: settings.lifecycle.drainDelay.nanoseconds + longestEnd + Self.endTime)
         worker.logger.info("draining: at most \(settings.grace) for what is in flight")
@@ -476,11 +504,13 @@ extension ServerControl {
         for name in worker.lostSockets where settings.listen.contains(name) {
             do throws(ServerError) {
                 let sockets = try BoundListener.open(
-                    [name], modes: settings.socketModes, workers: settings.workers, lifecycle: settings.lifecycle)
+                    [name], modes: settings.socketModes, workers: settings.workers, lifecycle: settings.lifecycle.alone)
                 for (index, sockets) in sockets.enumerated() { opened[index] += sockets }
                 renewed.append(name)
                 worker.logger.warning("the file of \(name) was gone: it is listened on anew")
             } catch {
+                // Another process may have come there meanwhile.
+                guard worker.lostSockets.contains(name) else { continue }
                 worker.logger.error("the file of \(name) is gone, so that no client finds it: \(error)")
             }
         }
@@ -502,21 +532,43 @@ extension ServerControl {
         ) { $0.adopt($1) }
     }
 
+    /// The paths of unix sockets that another process may take.
+    private var sharedPaths: [String] {
+        guard settings.lifecycle.reusePort else { return [] }
+        return (settings.listen + [settings.admin.address, settings.admin.status].compactMap(\.self)).compactMap {
+            if case .unix(let path) = $0 { path } else { nil }
+        }
+    }
+
+    /// Takes back unix sockets whose taker has ended, and looks again in a while where nothing would tell: a process that is killed leaves
+    /// its files as they are, and where files can't be watched nothing tells of any. While all files are ours nothing is looked at.
+    private func lookAfterSockets() {
+        guard isReady, !sharedPaths.isEmpty else { return }
+        reopenLost()
+        guard socketWatch == nil || worker.hasDisplacedSockets || admin?.isDisplaced == true else {
+            socketTimer?.cancel()
+            return
+        }
+        let timer = socketTimer ?? Timer(loop: worker.loop) { [unowned self] in lookAfterSockets() }
+        socketTimer = timer
+        timer.set(after: Self.socketInterval)
+    }
+
     /// Sees where a process that had taken over a unix socket has ended, as one that was started and found wanting: with its file, no
     /// client finds this process any more. Only where places are shared, since descriptors to watch by are few (inotify(7)).
     private func watchSockets() {
-        let paths = (settings.listen + [settings.admin.address, settings.admin.status].compactMap(\.self)).compactMap {
-            if case .unix(let path) = $0 { path } else { nil }
-        }
-        guard settings.lifecycle.reusePort, !paths.isEmpty else {
+        defer { lookAfterSockets() }
+        let paths = sharedPaths
+        guard !paths.isEmpty else {
             socketWatch = nil
+            socketTimer = nil
             return
         }
         do throws(LoopError) {
             if let socketWatch {
                 try socketWatch.watch(paths.map { ReadFile($0) })
             } else {
-                socketWatch = try FileWatch(loop: worker.loop, files: paths) { [unowned self] in reopenLost() }
+                socketWatch = try FileWatch(loop: worker.loop, files: paths) { [unowned self] in lookAfterSockets() }
             }
         } catch {
             worker.logger.warning("the files of unix sockets can't be watched: \(error)")
@@ -544,6 +596,7 @@ extension ServerControl {
     ///
     /// Upstreams that are the same stay the same objects: their pools go on, and what was read of their certificates now is
     /// what these pools use. Listeners whose TLS is the same, file by file, keep its context, so that their clients' sessions go on.
+    /// Where a file has run out in whose place one is in use that hasn't, that stays, and the watch over certificates tells so.
     private static func keepingWhatRuns(of old: ProxySettings, in new: ProxySettings) -> ProxySettings {
         var settings = ServerRestart.kept(of: old, in: new)
         for (index, upstream) in new.upstreams.enumerated() {
@@ -585,4 +638,3 @@ extension ServerControl {
         }
     }
 }
-    /// Where a file has run out in whose place one is in use that hasn't, that stays, and the watch over certificates tells so.
