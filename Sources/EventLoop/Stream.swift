@@ -119,6 +119,8 @@ public final class Stream {
         static let mayHoldMore = State(rawValue: 8192)
         /// Accepted in this tick, at whose end libevent is asked to report.
         static let fresh = State(rawValue: 16384)
+        /// The system has the peer's end, behind bytes that may not have been read.
+        static let endAhead = State(rawValue: 32768)
     }
 
     /// Takes over `descriptor`, a connected socket with `O_NONBLOCK`, sets `TCP_NODELAY` and starts to read.
@@ -141,9 +143,12 @@ public final class Stream {
         // The loop's reference: released once, in `tearDown`. A callback holds its own while it runs.
         // SAFETY: the event is removed in `tearDown` before that reference goes.
         unsafe event_assign(
-            readEvent, loop.base, descriptor, Int16(EV_READ | EV_PERSIST),
-            { _, _, context in
-                unsafe Unmanaged<Stream>.fromOpaque(context!).takeUnretainedValue().becameReadable()
+            readEvent, loop.base, descriptor, Int16(EV_READ | EV_CLOSED | EV_PERSIST),
+            { _, what, context in
+                let stream = unsafe Unmanaged<Stream>.fromOpaque(context!).takeUnretainedValue()
+                // The system says so by the way, with the bytes that stand in front.
+                if what & Int16(EV_CLOSED) != 0 { stream.state.insert(.endAhead) }
+                stream.becameReadable()
             }, Unmanaged.passRetained(self).toOpaque())
         if isAccepted, loop.isRunning {
             loop.acceptedInTick += 1
@@ -189,6 +194,9 @@ public final class Stream {
     public var isReading: Bool { state.contains(.reading) }
     /// Whether the peer's FIN was read.
     public var isEnded: Bool { state.contains(.ended) }
+    /// Whether the peer has sent its FIN, or said close_notify, for all that is known: bytes in front of that may still be handed over, and
+    /// it answers nothing that is sent from now on.
+    public var isEnding: Bool { !state.isDisjoint(with: [.ended, .sealed, .endAhead]) }
     /// TLS: whether the peer's FIN came without close_notify, so that an attacker on the way may have cut what it sent. What
     /// ends with the connection is not complete then; what says its own length may be.
     public var isTruncated: Bool { state.contains(.truncated) }

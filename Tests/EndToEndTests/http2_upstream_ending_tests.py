@@ -10,6 +10,7 @@ from harness import DEADLINE, FORM, Client
 from http2_client import (CANCEL, DATA, END_HEADERS, HEADERS, INTERNAL_ERROR, NO_ERROR, PUSH_PROMISE, REFUSED_STREAM, HTTP2Client, block, frame,
                           ping, reset)
 from http2_upstream_support import HTTP2ServerTestCase
+from lifecycle_support import wait_until
 from tls_support import certificates, path
 
 ROUTES = """
@@ -339,11 +340,37 @@ class UnsentTests(HTTP2ServerTestCase):
         ends = {"the end": lambda connection: connection.close(),
                 "one side's end, behind which the server reads on": lambda connection: connection.connection.shutdown(socket.SHUT_WR),
                 "GOAWAY": lambda connection: (connection.send_goaway(connection.last), connection.close()),
-                "a bad frame": lambda connection: connection.send(frame(DATA, 0, 0, b"x"))}
+                "a bad frame": lambda connection: connection.send(frame(DATA, 0, 0, b"x")),
+                # Which are read first: the end stands behind them.
+                "a PING and the end": lambda connection: (connection.send(ping()), connection.close()),
+                "a PING and one side's end": lambda connection: (
+                    connection.send(ping()), connection.connection.shutdown(socket.SHUT_WR))}
         for what, end in ends.items():
             for method, body, held in (("POST", bytes(30_000), 2), ("POST", None, 1), ("GET", None, 2), ("POST", b"x", 0)):
                 with self.subTest(what, method=method, size=body and len(body), held=held):
                     self.assertEqual(self.ended_behind(end, method, body, held), [(method, 2)])
+
+
+class RoomTests(HTTP2ServerTestCase):
+    def test_of_several_with_room_the_one_with_the_fewest_requests_is_taken(self):
+        servers = [self.server() for _ in range(3)]
+        go_on = [server.hold(self) for server in servers]
+        self.proxy(*servers, upstream="max_connections: 2, queue: { timeout: 1m }")
+
+        def counts():
+            return sorted(len(server.requests) for server in servers)
+
+        held = [self.begin()]
+        wait_until("a request has come", lambda: counts() == [0, 0, 1])
+        held.append(self.begin())
+        wait_until("another one has", lambda: counts() == [0, 1, 1])
+        # Three times round: a third of them is meant for the address without a connection.
+        held += [self.begin() for _ in range(9)]
+        wait_until("all have", lambda: sum(counts()) == 11)
+        self.assertEqual(counts(), [0, 5, 6])
+        for event in go_on:
+            event.set()
+        self.assertEqual([client.response().status for client in held], [200] * 11)
 
 
 class CheckTests(HTTP2ServerTestCase):

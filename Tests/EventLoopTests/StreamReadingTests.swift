@@ -25,6 +25,34 @@ import Testing
         }
     }
 
+    @Test func `the end behind bytes is known with them`() throws {
+        try withLoop { loop in
+            let (near, far) = socketPair()
+            let probe = Probe()
+            probe.onReceived = { bytes, stream in
+                // What is sent in between is not behind the end.
+                #expect(!stream.isEnded)
+                #expect(stream.isEnding == (probe.bytes.count == 1))
+                if probe.bytes.isEmpty {
+                    put("b", to: far)
+                    close(far)
+                }
+                return bytes.count
+            }
+            probe.onEnded = { stream in
+                #expect(stream.isEnded && stream.isEnding)
+                stream.close()
+                loop.stop()
+            }
+            let stream = Stream(loop: loop, descriptor: near, handler: probe)
+            #expect(!stream.isEnding)
+            put("a", to: far)
+            loop.run()
+            #expect(probe.bytes.text == "ab")
+            probe.forget()
+        }
+    }
+
     /// How much the handler takes of what it is given.
     enum Appetite: CaseIterable { case nothingUntilTheEnd, oneByte, half, allButOne }
 

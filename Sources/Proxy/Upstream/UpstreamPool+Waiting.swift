@@ -48,14 +48,23 @@ extension UpstreamPool: TickTask {
     /// The address for a request that waits: a fit one that it hasn't been to, else any that is worth a try.
     func choose(for wait: UpstreamWait) -> Endpoint? { choose(excluding: wait.tried, fitOnly: true) ?? choose() }
 
-    /// A fit address with a connection of HTTP/2 that takes another request, for one whose turn is at an address to which no connection may
-    /// be made: where the limit is reached nothing may come for long that would let it go on. Over HTTP/1 there is none, since an idle
-    /// connection to another address is closed for it.
+    /// The fit address with the fewest requests on their way among those with a connection of HTTP/2 that takes another one, for a request
+    /// whose turn is at an address to which no connection may be made: where the limit is reached nothing may come for long that would let
+    /// it go on. Of several, the next in turn. Over HTTP/1 there is none, since an idle connection to another address is closed for it.
     func endpointWithRoom(excluding tried: [Endpoint]) -> Endpoint? {
         guard speaksHTTP2 else { return nil }
-        return endpoints.first { endpoint in
-            endpoint.isHealthy && endpoint.roomyConnection != nil && !tried.contains { $0 === endpoint }
+        let endpoints = endpoints
+        var best: Endpoint?
+        var at = foundEndpoint
+        for _ in endpoints {
+            at = at + 1 < endpoints.count ? at + 1 : 0
+            let endpoint = endpoints[at]
+            if let best, best.inFlight <= endpoint.inFlight { continue }
+            guard endpoint.isHealthy, endpoint.roomyConnection != nil, !tried.contains(where: { $0 === endpoint })
+            else { continue }
+            best = endpoint
         }
+        return best
     }
 
     // MARK: The queue

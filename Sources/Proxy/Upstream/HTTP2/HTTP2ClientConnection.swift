@@ -104,9 +104,10 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
 
     // MARK: Requests
 
-    /// Whether another request may begin.
+    /// Whether another request may begin: none where the end is there already, behind what is read first.
     var hasRoom: Bool {
-        phase == .open && streams < session.peerStreams && session.requests + reserved < life.requests
+        phase == .open && !stream.isEnding && streams < session.peerStreams
+            && session.requests + reserved < life.requests
             && pool.loop.now < life.until
     }
 
@@ -151,7 +152,7 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
 
     /// Begins the request of `side`; nil where none may begin any more.
     func begin(_ head: Span<UInt8>, hasContent: Bool, of side: HTTP2Upstream) -> HTTP2Stream? {
-        guard phase == .open || phase == .ending, !stream.isEnded else { return nil }
+        guard phase == .open || phase == .ending, !stream.isEnding else { return nil }
         if hasContent { hasSentContent = true }
         return session.request(head, hasContent: hasContent, handler: side)
     }
@@ -214,7 +215,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     }
 
     func becameReady() {
-        guard phase == .opening else { return }
+        // One that has ended with its settings is none over which requests may go, and says so as soon as they are read.
+        guard phase == .opening, !stream.isEnding else { return }
         phase = .open
         expectSign()
         let opened = opened
