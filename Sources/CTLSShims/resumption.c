@@ -76,6 +76,17 @@ static int keep_ticket(SSL *ssl, SSL_SESSION *ticket) {
     return 1;
 }
 
+/* Of a session of TLS 1.2 that was taken up OpenSSL tells nobody (ssl_update_cache), though a server may give it another ticket, as when
+   its keys are renewed. It has made a copy for that then, and of the session that was offered it says that it can't be taken up any
+   more: without the copy the next handshake would be a full one, each time. */
+void recast_tls_keep_renewed(recast_tls *session) {
+    SSL *ssl = session->ssl;
+    if (SSL_version(ssl) >= TLS1_3_VERSION || !SSL_session_reused(ssl)) return;
+    SSL_SESSION *ticket = SSL_get1_session(ssl);
+    if (ticket == NULL) return;
+    if (ticket == session->offered || keep_ticket(ssl, ticket) == 0) SSL_SESSION_free(ticket);
+}
+
 void recast_tls_bound_sessions(recast_tls_context *context, bool is_client) {
     if (is_client) {
         SSL_CTX_sess_set_new_cb(context->ssl, keep_ticket);
@@ -105,5 +116,5 @@ bool recast_tls_ticket_is_single(const recast_tls_ticket *ticket) {
 }
 
 bool recast_tls_ticket_is_over(const recast_tls_ticket *ticket) {
-    return (int64_t)time(NULL) > recast_tls_ticket_end(ticket);
+    return !SSL_SESSION_is_resumable(ticket) || (int64_t)time(NULL) > recast_tls_ticket_end(ticket);
 }

@@ -48,6 +48,7 @@ recast_tls *recast_tls_connect(
     if (ticket != NULL) {
         SSL_set_session(session->ssl, ticket);
         session->resumed_end = recast_tls_ticket_end(ticket);
+        session->offered = ticket;
     }
     ERR_clear_error();
     if (is_set) return session;
@@ -90,7 +91,9 @@ static int outcome_of(recast_tls *session, int returned) {
 
 int recast_tls_handshake(recast_tls *session) {
     int returned = SSL_do_handshake(session->ssl);
-    return returned == 1 ? RECAST_TLS_DONE : outcome_of(session, returned);
+    if (returned != 1) return outcome_of(session, returned);
+    if (session->offered != NULL) recast_tls_keep_renewed(session);
+    return RECAST_TLS_DONE;
 }
 
 int recast_tls_read(recast_tls *session, uint8_t *bytes, size_t room, size_t *count) {

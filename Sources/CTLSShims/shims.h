@@ -40,6 +40,8 @@ struct recast_tls {
     recast_tls_fault fault;
     /* The end of the session that a client offers to take up, in seconds since 1970. */
     int64_t resumed_end;
+    /* That session, to be compared alone. */
+    const SSL_SESSION *offered;
     unsigned late_messages;
     unsigned ticket_count;
     SSL_SESSION *tickets[RECAST_TLS_TICKETS];
@@ -56,6 +58,8 @@ bool recast_tls_certificate_for(
 bool recast_tls_key_is_usable(const recast_tls_context *context);
 /* Ends the context's sessions with what their peers were verified by. */
 void recast_tls_bound_sessions(recast_tls_context *context, bool is_client);
+/* A client's handshake is over: keeps the session that it has taken up where the server has given it another ticket. */
+void recast_tls_keep_renewed(recast_tls *session);
 /* NULL when memory is out. */
 struct recast_tls_ticket_keys *recast_tls_ticket_keys_create(void);
 void recast_tls_ticket_keys_free(struct recast_tls_ticket_keys *keys);
