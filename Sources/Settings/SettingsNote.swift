@@ -163,6 +163,12 @@ struct SettingsNotes {
         return notes
     }
 
+    /// Whether a body that the route takes may become more than `spool` holds: by what is held of one until its sender is known, too.
+    /// Percent signs make three bytes of one, and the names of arrays seldom more than ten times as many.
+    private func mayOutgrow(_ spool: SpoolSettings, _ route: Route) -> Bool {
+        min(route.limits.body, route.verification?.limit ?? .max) > spool.most / 32
+    }
+
     /// What the outputs of a route's conversions can't carry.
     private func conversionNotes(_ index: Int) -> [SettingsNote] {
         let route = settings.routes[index]
@@ -180,7 +186,8 @@ struct SettingsNotes {
             all += shown(plan.notes(), "")
             // What is signed is held whole, and goes on with its length.
             if route.signing == nil, let upstream = route.upstream, settings.upstreams[upstream].framing == .auto,
-                let note = plan.framingNote
+                let note = plan.framingNote,
+                note.code != "framing_chunked" || mayOutgrow(settings.upstreams[upstream].spool, route)
             {
                 all += shown([note], "")
             }

@@ -5,7 +5,7 @@ internal import Transcoding
 /// Settings that are fine one by one, and of which one takes from another what it says.
 extension SettingsNotes {
     var contradictionNotes: [SettingsNote] {
-        trustNotes + offNotes + checkNotes
+        trustNotes + offNotes + checkNotes + certificateNotes
             + settings.routes.indices.flatMap { memoryNotes($0) + signedNotes($0) + retryNotes($0) }
     }
 
@@ -148,6 +148,22 @@ extension SettingsNotes {
     }
 
     // MARK: Peers
+
+    /// What is taken of certificates that no listener asks for. One for all routes, as they may have it from "defaults".
+    private var certificateNotes: [SettingsNote] {
+        func takes(_ edits: HeaderEdits) -> Bool { (edits.set + edits.add).contains(where: \.value.readsCertificate) }
+        guard !effective.contains(where: { $0.key.hasPrefix("listen.") && $0.key.hasSuffix(".tls.client_ca") }),
+            let index = settings.routes.firstIndex(where: {
+                takes($0.options.headers.request) || takes($0.options.headers.response)
+            })
+        else { return [] }
+        return [
+            note(
+                .warning, "certificate_never", index,
+                "it writes a value of the client's certificate, which no listener asks for: it is empty each time",
+                "client_ca of a listener's \"tls\" asks for one")
+        ]
+    }
 
     private var trustNotes: [SettingsNote] {
         guard let written = effective.first(where: { $0.key == "trusted" }), case .line(let line) = written.origin,

@@ -489,7 +489,10 @@ routes:
 
     def test_what_is_signed_has_a_length_and_no_note_of_chunks(self):
         path = os.path.join(self.folder, "signed.yaml")
-        for sign, noted in (("", True), (", sign: 'github(secret: 0123456789abcdef)'", False)):
+        verified = ", verify: 'github(secret: 0123456789abcdef)'"
+        for sign, noted in (("", True), (", sign: 'github(secret: 0123456789abcdef)'", False),
+                            # Of what is held until its signature is known 1 MiB is taken.
+                            (verified, False), (verified + ", limits: { signed: 8MiB }", True), (", limits: { body: 1MiB }", False)):
             with open(path, "w", encoding="utf-8") as file:
                 file.write("version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: \"127.0.0.1:3000\" }\n"
                            f"routes: [{{ name: a, match: /a, upstream: app, request: json -> form{sign} }}]\n")

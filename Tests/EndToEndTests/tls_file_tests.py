@@ -475,6 +475,21 @@ class CheckTests(unittest.TestCase):
                 self.assertEqual([(finding["code"], finding["severity"], finding["line"]) for finding in findings],
                                  [(code, "warning", 2)])
                 self.assertRegex(findings[0]["message"], message)
+                strict = subprocess.run([RECAST, "check", "--strict", file.name], capture_output=True, text=True)
+                self.assertEqual(strict.returncode, 65)
+
+    def test_a_value_of_the_client_s_certificate_wants_a_listener_that_asks_for_one(self):
+        for more, codes in (("", ["certificate_never"]), (", client_ca: ca.pem", [])):
+            for arguments in ((), ("--no-secrets",)):
+                with self.subTest(more, arguments=arguments), tempfile.NamedTemporaryFile(
+                        "w", suffix=".yaml", dir=certificates().folder) as file:
+                    file.write(
+                        f"version: 1\nlisten: {{address: '127.0.0.1:1', tls: {{certificate: server.pem, key: server.key{more}}}}}\n"
+                        "upstreams: {app: 'a:1'}\nroutes: [{name: all, match: \"/*\", upstream: app, "
+                        "headers: {request: {set: {X-Client: \"${client.certificate.dns}\"}}}}]\n")
+                    file.flush()
+                    result = subprocess.run([RECAST, "check", "--json", *arguments, file.name], capture_output=True, text=True, check=True)
+                    self.assertEqual([finding["code"] for finding in json.loads(result.stdout)["findings"]], codes)
 
     def test_no_key_is_ever_shown(self):
         with open(path("server.key")) as file:

@@ -77,6 +77,23 @@ struct ContradictionNoteTests {
     }
 
     @Test(
+        "a value of the client's certificate that no listener asks for",
+        arguments: [
+            ("headers: { request: { set: { X-Client: \"${client.certificate.dns}\" } } }", "", true),
+            ("headers: { request: { add: { X-Client: \"a ${client.certificate.subject}\" } } }", "", true),
+            ("headers: { response: { set: { X-Client: \"${client.certificate.uri}\" } } }", "", true),
+            ("headers: { request: { set: { X-Client: \"${client.ip}\" } } }", "", false),
+            // Once for all that have it from there.
+            ("", "defaults: { headers: { request: { set: { X-Client: \"${client.certificate.dns}\" } } } }", true),
+        ] as [(String, String, Bool)])
+    func certificates(route: String, top: String, isFound: Bool) throws {
+        let route = route.isEmpty ? "match: /a" : "match: /a, \(route)"
+        #expect(
+            try notes(route, top.isEmpty ? "# none" : top, ["certificate_never"])
+                == (isFound ? ["6 warning certificate_never"] : []))
+    }
+
+    @Test(
         "checks of health that take longer than the time between them",
         arguments: [
             ("", []), ("interval: 1s", []), ("interval: 999ms", ["3 note check_timeout"]),

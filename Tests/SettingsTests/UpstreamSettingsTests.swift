@@ -52,6 +52,15 @@ import Testing
         }
     }
 
+    @Test("no status is a failure where they are off, in passive checks alone")
+    func noStatus() throws {
+        let file = try parse(upstream: "{ address: a:1, health: { passive: { status: off } } }")
+        #expect(file.settings.upstreams[0].health.passive.statuses.isEmpty)
+        #expect(file.effective.contains { $0.key == "upstreams.x.health.passive.status" && $0.value == "off" })
+        let active = text("{ address: a:1, health: { active: { path: /, status: off } } }", "")
+        #expect(SettingsTestFile.mistakes(active).count == 1)
+    }
+
     @Test(
         "names that are taken",
         arguments: [
@@ -197,6 +206,10 @@ import Testing
                 "4:48: \"path\" begins with a slash and has visible ASCII characters only"
             ),
             ("{ address: a:1, health: { passive: { status: 404 } } }", "4:51: \"status\" is from 500 to 599"),
+            (
+                "{ address: a:1, health: { passive: { status: [] } } }",
+                "4:51: \"status\" is an empty list: leave it out or name something"
+            ),
             (
                 "{ address: a:1, health: { passive: { ejection: 2m } } }",
                 "4:41: \"max_ejection\", which is 1m here, is shorter than \"ejection\""

@@ -23,7 +23,7 @@ struct UpstreamHealthReader {
 
     private func passive(_ section: SectionReader, _ passive: inout PassiveHealthSettings) {
         passive.failures = section.count("failures", standard: Sourced(passive.failures), in: 0...1000).value
-        passive.statuses = statuses(section, passive.statuses, within: 500...599)
+        passive.statuses = statuses(section, passive.statuses, within: 500...599, mayBeOff: true)
         let failures = context.failures
         passive.ejection = section.time("ejection", standard: Sourced(passive.ejection)).value
         passive.maximumEjection = section.time("max_ejection", standard: Sourced(passive.maximumEjection)).value
@@ -69,12 +69,15 @@ struct UpstreamHealthReader {
         return (text, node.position.line)
     }
 
+    /// - Parameter mayBeOff: whether there may be none.
     private func statuses(
-        _ section: SectionReader, _ standard: [StatusRange], within range: ClosedRange<Int>
+        _ section: SectionReader, _ standard: [StatusRange], within range: ClosedRange<Int>, mayBeOff: Bool = false
     ) -> [StatusRange] {
         section.value(
-            "status", standard: Sourced(standard), describe: { $0.map(\.description).joined(separator: ", ") }
+            "status", standard: Sourced(standard),
+            describe: { $0.isEmpty ? "off" : $0.map(\.description).joined(separator: ", ") }
         ) { node, what in
+            if mayBeOff, context.saysOff(node, what) { return [] }
             guard let elements = context.elements(node, what) else { return nil }
             let read = elements.compactMap { element -> StatusRange? in
                 guard let text = context.text(element, what) else { return nil }
