@@ -199,10 +199,18 @@ class ConvertedResponseTests(ProxyTestCase):
                     response = client.response()
                     self.assertEqual((response.status, response.body, response.fields.get("x-own")), (status, b"", "1"))
                     self.assertEqual(response.fields.get("content-type"), "text/html")
-            with self.subTest(framing, content="some"):
-                self.upstream.script = answering(b"<a/>", framing=framing, fields=("Content-Type: text/html",))
+            # Rails' spelling of it.
+            with self.subTest(framing, content="one space"):
+                self.upstream.script = answering(b" ", framing=framing, fields=("Content-Type: text/html",))
                 client.request("GET", "/rules")
-                self.assert_problem(client.response(), 502, "^upstream_unacceptable_type$")
+                response = client.response()
+                self.assertEqual((response.status, response.body, response.fields.get("content-type")), (200, b" ", "text/html"))
+            for content, coding in ((b"<a/>", ()), (b"  ", ()), (b"x", ()), (b" ", ("Content-Encoding: x-own",))):
+                with self.subTest(framing, content=content, coding=coding):
+                    self.upstream.script = answering(content, framing=framing, fields=("Content-Type: text/html", *coding))
+                    client.request("GET", "/rules")
+                    self.assert_problem(
+                        client.response(), 502, "^upstream_unacceptable_coding$" if coding else "^upstream_unacceptable_type$")
 
     def test_no_rule_is_for_a_status_beyond_599(self):
         """What no status is for (docs/rules.md F30): LinkedIn's 999, and those of vendors."""

@@ -216,7 +216,9 @@ extension Exchange {
             if let look, look.isPending { try endLook(look) }
             if let misfit, let upstream {
                 try beginResponse(
-                    upstream.head, length: .known(0), changes: misfit.changes, status: misfit.status)
+                    upstream.head, length: .known(misfit.isOneSpace ? 1 : 0), changes: misfit.changes,
+                    status: misfit.status)
+                if misfit.isOneSpace { _ = send(response: [ASCII.space].span) }
             }
             guard machine.response == .buffering, let responseTranscoder, let upstream else {
                 return try completeResponse(reusable: reusable)
@@ -421,9 +423,9 @@ extension Exchange {
         let fault = try beginBuffering(rule, conversion, head, length: length, changes: changes, status: status)
         if let fault {
             guard conversion.otherTypes == .pass else {
-                // No content at all is none of another type (docs/rules.md C3), which its end alone tells where no length does. A data
-                // plane wants to know what becomes of the head before it brings any.
-                guard length == .unknown, forwarder == nil else { throw .unacceptable(fault) }
+                // Neither no content nor one space is one of another type (docs/rules.md C3), which its end alone tells. A data plane
+                // wants to know what becomes of the head before it brings any.
+                guard length == .unknown || length == .known(1), forwarder == nil else { throw .unacceptable(fault) }
                 misfit = MisfitResponse(fault: fault, changes: changes, status: status)
                 if machine.response == .awaited { try handle(.responseBuffered) }
                 return
@@ -480,7 +482,9 @@ extension Exchange {
     /// end of the tick, and the upstream with it.
     func buffer(_ body: Span<UInt8>) throws(Refusal) -> Bool {
         if let misfit {
-            guard body.isEmpty else { throw .unacceptable(misfit.fault) }
+            if body.isEmpty { return true }
+            guard misfit.takes(body) else { throw .unacceptable(misfit.fault) }
+            self.misfit?.isOneSpace = true
             return true
         }
         guard let responseTranscoder else { return true }
@@ -862,13 +866,6 @@ extension MessageHead {
         }
         return forms
     }
-}
-
-/// A response that its rule doesn't take, should any content come of it.
-struct MisfitResponse {
-    fileprivate let fault: UnacceptableResponse
-    fileprivate let changes: HeadChanges
-    fileprivate let status: Int
 }
 
 /// A response whose body is looked at, how it goes on, and what was found; until its exchange is logged.
