@@ -17,8 +17,8 @@ public final class Resolver {
     /// c-ares wants this once a process, before anything else.
     private static let libraryStatus = ares_library_init(ARES_LIB_INIT_ALL)
 
-    /// What a look-up gives: the addresses in the order in which they should be tried (RFC 6724), and for how many seconds
-    /// they hold: `fileTTL` when they are from `/etc/hosts`, 0 with errors.
+    /// What a look-up gives: the addresses, those of one family in the order in which they should be tried (RFC 6724), and the families in
+    /// that in which their answers came; and for how many seconds they hold: `fileTTL` when they are from `/etc/hosts`, 0 with errors.
     public typealias Completion = (Result<[SocketAddress], ResolveError>, _ ttl: Int) -> Void
 
     public let loop: EventLoop

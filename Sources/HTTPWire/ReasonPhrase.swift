@@ -1,4 +1,5 @@
-/// The registered reason phrases: RFC 9110 §15 and the IANA registry of status codes.
+/// The registered reason phrases: RFC 9110 §15 and the IANA registry of status codes. That has no words for 306 and 418; everybody has
+/// RFC 2324's for the latter.
 public enum ReasonPhrase {
     /// The phrase of `status`, empty where none is registered.
     public static func of(_ status: Int) -> StaticString {
@@ -7,6 +8,7 @@ public enum ReasonPhrase {
         case 101: "Switching Protocols"
         case 102: "Processing"
         case 103: "Early Hints"
+        case 104: "Upload Resumption Supported"
         case 200: "OK"
         case 201: "Created"
         case 202: "Accepted"
@@ -43,6 +45,7 @@ public enum ReasonPhrase {
         case 415: "Unsupported Media Type"
         case 416: "Range Not Satisfiable"
         case 417: "Expectation Failed"
+        case 418: "I'm a teapot"
         case 421: "Misdirected Request"
         case 422: "Unprocessable Content"
         case 423: "Locked"
@@ -62,6 +65,7 @@ public enum ReasonPhrase {
         case 506: "Variant Also Negotiates"
         case 507: "Insufficient Storage"
         case 508: "Loop Detected"
+        case 510: "Not Extended"
         case 511: "Network Authentication Required"
         default: ""
         }

@@ -511,6 +511,29 @@ class StoppedReaderTests(unittest.TestCase):
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(DEADLINE), 0)
 
+    def test_half_a_line_is_ended_in_a_file_that_is_moved_away(self):
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            path = os.path.join(folder, "log")
+            process = self.serve(subprocess.DEVNULL, log=path)
+            _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10_000, most))
+            self.use(40)
+            self.until_told(f" warning the access log {re.escape(path)} can't be written: File too large; ")
+            with open(path, "rb") as file:
+                cut = file.read()
+            self.assertEqual(len(cut), 10_000)
+            self.assertFalse(cut.endswith(b"\n"), "the limit cuts no line: another one is wanted")
+            # There is room again, and the next line goes to another file.
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
+            os.rename(path, path + ".1")
+            process.send_signal(signal.SIGUSR1)
+            wait_until("the log is opened anew", lambda: os.path.exists(path))
+            wait_until("the line is ended", lambda: os.path.getsize(path + ".1") == 10_001)
+            with open(path + ".1", "rb") as file:
+                self.assertEqual(file.read(), cut + b"\n")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(DEADLINE), 0)
+
     def serve_to_fifo(self, path):
         """A process whose log is a FIFO that is full, and that nobody reads."""
         os.mkfifo(path)

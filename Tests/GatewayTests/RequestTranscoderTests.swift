@@ -745,7 +745,7 @@ import Transcoding
         for cut in Recut.cuts(of: body) {
             try rig.begin(
                 &transcoder, type: "application/json", framing: .length(body.count), target: "/x",
-                requestLine: query.count + 2 + more)
+                requestLine: "POST /x? HTTP/1.1".utf8.count + query.count + more)
             var front = Front(streams: false)
             let refusal = refusal { try front.run(&transcoder, cut.slices) }
             #expect(refusal?.code == (more < 0 ? "query_too_long" : nil))

@@ -51,7 +51,9 @@ import Transcoding
         let count = 20_000
         let content = #"{"a":"\#(String(repeating: "v", count: count))"}"#
         #expect(
-            try result(plan, "POST /x", fields: Self.json, content: content, requestLine: 2 + 2 + count + more)
+            try result(
+                plan, "POST /x", fields: Self.json, content: content,
+                requestLine: "POST /x?a= HTTP/1.1".utf8.count + count + more)
                 == (more < 0 ? "query_too_long" : "converted"))
     }
 

@@ -132,7 +132,8 @@ package struct RequestTranscoder: ~Copyable {
             }
         if writesQuery {
             self.requestLine = requestLine
-            queryRoom = requestLine - head.target.count
+            // Beside it stand the method, two spaces, the mark and the version.
+            queryRoom = requestLine - head.method.count - head.target.count - " ? HTTP/1.1".utf8.count
         }
         // A part of a body converts into no part of another, and without the field the upstream would take it for the whole
         // (RFC 9110 §14.5).
@@ -327,7 +328,7 @@ package struct RequestTranscoder: ~Copyable {
     private var queryTooLong: Refusal {
         let error = ConversionError(
             .unrepresentable, code: "query_too_long",
-            reason: "the body makes a query beyond \(requestLine) bytes, which no target can carry",
+            reason: "the body makes a query with which the request line is longer than \(requestLine) bytes",
             setting: "limits.request_line")
         return .conversion(error, accepted: [])
     }

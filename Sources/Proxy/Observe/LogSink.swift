@@ -245,7 +245,10 @@ private final class LogWriter: Sendable {
             case nil: break
             }
         }
-        if path != nil { _ = Glibc.close(descriptor) }
+        if path != nil {
+            if isCut { Self.endLine(of: descriptor) }
+            _ = Glibc.close(descriptor)
+        }
         // A log that other settings have taken away.
         tellRest()
     }
@@ -253,10 +256,19 @@ private final class LogWriter: Sendable {
     private func reopen(_ path: String, _ descriptor: inout Int32, _ isCut: inout Bool) {
         let opened = Self.open(path)
         guard opened >= 0 else { return OperationalLog.logCannotReopen(path, errno) }
+        if isCut { Self.endLine(of: descriptor) }
         _ = Glibc.close(descriptor)
         descriptor = opened
         isCut = false
         OperationalLog.logIsReopened(path)
+    }
+
+    /// Ends half a line in a file that is left, so that what is put behind it later, as another file by `cat`, isn't the rest of it. There
+    /// may be no room for that either, and then nothing can be done.
+    private static func endLine(of descriptor: Int32) {
+        var byte = ASCII.lineFeed
+        // SAFETY: one byte is read during the call.
+        _ = unsafe Glibc.write(descriptor, &byte, 1)
     }
 
     /// Writes all of it. Returns how many lines were lost, and the error number of the system, where not all could be written.
