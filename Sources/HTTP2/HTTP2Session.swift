@@ -53,9 +53,9 @@ public class HTTP2Session {
     internal final let limits: HTTP2Limits
 
     @safe @exclusivity(unchecked) internal final var streams = StreamTable()
-    /// Bytes of content that wait in all of them for the peer. Each stream adds what it is given, and takes off what goes out or is lost.
-    public final var queued: Int { queuedCount }
-    @safe @exclusivity(unchecked) internal final var queuedCount = 0
+    /// Bytes of memory that content takes which waits in all of them for the peer. Each stream adds its own, and takes off what goes back.
+    public final var memory: Int { outputMemory }
+    @safe @exclusivity(unchecked) internal final var outputMemory = 0
     /// The stream of the last call; the next is seldom another's.
     @safe @exclusivity(unchecked) internal final var last: HTTP2Stream?
     /// The head or the trailers that are being read; there is one at a time (RFC 9113 §4.3).

@@ -87,6 +87,8 @@ public final class HTTP2Stream {
         var holdsEnd = false
         var taken: UInt64 = 0
         var wantsEmpty = false
+        /// Bytes of the output's memory that the session counts.
+        var memory = 0
 
         // Of a client's stream.
         var isClient = false
@@ -346,10 +348,18 @@ public final class HTTP2Stream {
             session.spares.buffers.enlarge(&output, for: content.count)
         }
         output.append(content)
-        session.queuedCount += content.count
+        noteMemory(session)
         if output.count > Self.highWatermark { state.isAboveHighWatermark = true }
         resumeOutput()
         return !state.isAboveHighWatermark
+    }
+
+    /// Has the session count the memory of what waits: a client that takes all but the last bytes leaves more of it than of them.
+    @inline(__always)
+    private func noteMemory(_ session: HTTP2Session) {
+        let memory = output.capacity > HTTP2StreamSpares.keptCapacity ? output.memory : output.count
+        session.outputMemory += memory - state.memory
+        state.memory = memory
     }
 
     /// Ends the response, behind content, with trailer fields where `lines` has some.
@@ -401,7 +411,13 @@ public final class HTTP2Stream {
         state.taken += UInt64(count)
         frame.append(output.span.extracting(0..<count))
         output.drop(count)
-        session?.queuedCount -= count
+        if let session {
+            // A response that goes on may pause for long.
+            if output.isEmpty, !state.isOutputEnded, output.capacity > HTTP2StreamSpares.keptCapacity {
+                session.spares.buffers.recycle(&output)
+            }
+            noteMemory(session)
+        }
         cutIfSent()
         let tellsEmpty = state.wantsEmpty && output.isEmpty
         guard tellsEmpty || state.isAboveHighWatermark && output.count <= Self.lowWatermark else { return }
@@ -468,7 +484,8 @@ public final class HTTP2Stream {
         state.codeAsTold = code
         let isWhole = state.isEndSent && (state.hasEnded || state.resetsWhenSent)
         let code = code == .noError && !isWhole ? .cancel : code
-        session?.queuedCount -= output.count
+        session?.outputMemory -= state.memory
+        state.memory = 0
         session = nil
         // A message that came whole is not to be lost: a response, whatever the server says behind it (RFC 9113 §8.1), and a request that
         // was answered before all of it was taken. Nor is what came of a response that was cut: how much a client gets of it isn't for

@@ -234,7 +234,7 @@ public struct ByteStore: Sendable {
     }
 
     /// Blocks of that size, 1 MiB, are mapped by themselves (EventLoop's `Allocator`), and have no pages before they are written to.
-    private static let largeSize = 1 << 20
+    @usableFromInline internal static let largeSize = 1 << 20
 
     /// It at least doubles, so that many small appends copy each byte a bounded number of times.
     @usableFromInline

@@ -29,6 +29,9 @@ public struct OutputBuffer: Sendable {
     /// The bytes that can be appended before it does.
     @inlinable public var room: Int { storage.capacity - storage.count }
 
+    /// Bytes of memory that it takes: of a large block, whose pages aren't there before they are written to, what has been.
+    @inlinable public var memory: Int { storage.capacity < ByteStore.largeSize ? storage.capacity : storage.count }
+
     /// The bytes that wait, in order.
     ///
     /// SAFETY: the span points into `storage`, which self owns; the borrow keeps self unchanged while the span lives.
@@ -101,7 +104,7 @@ public struct OutputBuffer: Sendable {
         storage.reserve(count)
     }
 
-    /// Takes the first `count` bytes away. The allocation is kept.
+    /// Takes the first `count` bytes away. The allocation is kept, unless it is large and less than half of it is still needed.
     @inlinable
     public mutating func drop(_ count: Int) {
         precondition(count <= self.count, "dropped more bytes than wait")
@@ -111,9 +114,24 @@ public struct OutputBuffer: Sendable {
             head = 0
         } else if head >= 256 * 1024, head >= self.count {
             // No more bytes are moved than were taken since the last time, so work stays linear however much waits.
-            storage.removeFirst(head)
-            head = 0
+            compact()
         }
+    }
+
+    /// Bytes of memory from which on it goes back as what waits gets less: above what a queue has of one read and its watermark.
+    private static let largeCapacity = 384 * 1024
+
+    /// Moves the waiting bytes to the front. Large memory goes back but for as much as they take: who counts what waits, as a peer takes
+    /// all but its last byte, would else count nothing of the rest.
+    @usableFromInline
+    @inline(never)
+    internal mutating func compact() {
+        if storage.capacity > Self.largeCapacity {
+            storage = ByteStore(copying: span)
+        } else {
+            storage.removeFirst(head)
+        }
+        head = 0
     }
 
     /// Takes the waiting bytes at `range` away and moves those behind them up. The allocation is kept.

@@ -8,8 +8,8 @@ import threading
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, FORM, JSON, SANITIZED, Client, Closed, ProxyTestCase, Recast, Upstream
-from http2_client import HTTP2Client, block, literal, pseudo
+from harness import DEADLINE, FORM, JSON, SANITIZED, Client, Closed, ProxyTestCase, Recast, Upstream, memory_of
+from http2_client import HTTP2Client, block, literal, pseudo, window_update
 from lifecycle_support import wait_until
 
 MIB = 1 << 20
@@ -346,6 +346,37 @@ class StalledStreamsTests(unittest.TestCase):
                 with HTTP2Client(recast.port) as client:
                     self.assertEqual(client.exchange(path=path).status, 200)
                 self.assertEqual(recast.stop(), 0, recast.error_text())
+
+    def test_what_is_left_of_answers_holds_no_memory_of_what_was_taken(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        document, left = b'["%s"]' % (b"x" * 4 * MIB), 100
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(body=document, fields=(f"Content-Type: {JSON}",))
+
+        upstream.script = script
+        port, line = admin_port()
+        admin = Admin(port)
+        recast = Recast(
+            self.ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, workers=1,
+            settings=f"memory: {{ bodies: 64MiB }}\ndefaults: {{ limits: {{ field: 8MiB }} }}\n{line}")
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        before = recast.peak_bytes()
+        with HTTP2Client(recast.port, window=len(document) - left, gives=False, keeps=False) as client:
+            client.send(window_update(0, (1 << 31) - 65_536))
+            for _ in range(50):
+                stream = client.request(path="/converted")
+                client.until(lambda: client.streams[stream].count == len(document) - left)  # noqa: B023
+                self.assertEqual(client.streams[stream].status, 200)
+            held, counted = memory_of(recast.process, "VmRSS") - before, self.buffered(admin)
+            # 50 streams with 100 bytes each, of 4 MiB: what is left of their memory is little, and counted.
+            self.assertLessEqual(counted, 50 * 384 * 1024)
+            self.assertLessEqual(held, counted + 8 * MIB, f"{held / MIB:.1f} MiB, of which {counted / MIB:.1f} are counted")
+        wait_until("nothing is counted any more", lambda: self.buffered(admin) == 0)
+        self.assertEqual(recast.stop(), 0, recast.error_text())
 
     @staticmethod
     def buffered(admin):

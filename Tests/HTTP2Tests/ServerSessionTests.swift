@@ -523,14 +523,16 @@ struct ServerSessionTests {
         let stream = recorder.streams[1]!
         var head = lines("Content-Type: text/plain\r\nConnection: close\r\nKeep-Alive: 1\r\nX-Y: z\r\n")
         stream.respond(200, &head, hasContent: true)
-        let hasRoom = stream.write([UInt8](repeating: 9, count: 100_000).span)
+        var content = OutputBuffer()
+        content.append([UInt8](repeating: 9, count: 100_000))
+        let hasRoom = stream.write(content.span)
         #expect(!hasRoom)
         #expect(stream.isFull)
         var frames = recorder.sent()
         #expect(frames.first { $0.stream == 1 }?.type == 1)
         #expect(frames.filter { $0.type == 0 }.reduce(0) { $0 + $1.payload.count } == 65_535)
         #expect(stream.queued == 100_000 - 65_535)
-        #expect(recorder.session.queued == stream.queued)
+        #expect(recorder.session.memory >= 100_000)
         #expect(drained == 0)
         var update = ClientBytes.more()
         update.frame(8, 0, 0, ClientBytes.four(100_000))
@@ -539,6 +541,8 @@ struct ServerSessionTests {
         frames = recorder.sent()
         #expect(drained == 1)
         #expect(!stream.isFull)
+        // What goes on may pause: its memory doesn't wait with it.
+        #expect(recorder.session.memory == 0)
         var trailers = lines("X-Sum: 1\r\n")
         stream.end(trailers: &trailers)
         frames += recorder.sent()
@@ -1053,9 +1057,9 @@ struct ServerSessionTests {
             for stream in recorder.streams.values where next(2) == 0 { stream.resume() }
             _ = recorder.sent()
             let waiting = recorder.session.streams.all.reduce(0) { $0 + $1.queued }
-            #expect(recorder.session.queued == waiting, "seed \(seed)")
+            #expect(recorder.session.memory >= waiting, "seed \(seed)")
             recorder.session.closeStreams()
-            #expect(recorder.session.queued == 0, "seed \(seed)")
+            #expect(recorder.session.memory == 0, "seed \(seed)")
             // What waits of those that both sides have ended.
             recorder.appetite = .max
             for stream in recorder.streams.values { stream.resume() }

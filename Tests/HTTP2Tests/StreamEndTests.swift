@@ -39,7 +39,7 @@ struct StreamEndTests {
         #expect(content(frames) == [UInt8](repeating: 7, count: count))
         #expect(frames.allSatisfy { $0.type > 1 || $0.flags & 1 == 0 })
         #expect(recorder.closings[1] == 1)
-        #expect(recorder.session.queued == 0)
+        #expect(recorder.session.memory == 0)
     }
 
     @Test("A stream of which nothing waits is cut at once, with a window or without one", arguments: [0, 3, 65_535])
@@ -73,7 +73,7 @@ struct StreamEndTests {
         stream.cut(.internalError)
         #expect(types(recorder.sent()) == [1, 0])
         #expect(stream.awaitsSending)
-        #expect(recorder.session.queued == 2)
+        #expect(recorder.session.memory == 2)
         if isGivenUp {
             stream.reset(.internalError)
             #expect(types(recorder.sent()) == [3])
@@ -85,7 +85,7 @@ struct StreamEndTests {
             #expect(types(frames) == [0, 3])
             #expect(content(frames) == Array("lo".utf8))
         }
-        #expect(recorder.session.queued == 0)
+        #expect(recorder.session.memory == 0)
         #expect(recorder.closings[1] == 1)
     }
 
@@ -103,7 +103,7 @@ struct StreamEndTests {
         #expect(recorder.read(reset))
         #expect(types(recorder.sent()).isEmpty)
         #expect(recorder.closings == [1: 1])
-        #expect(recorder.session.queued == 0)
+        #expect(recorder.session.memory == 0)
     }
 
     @Test(

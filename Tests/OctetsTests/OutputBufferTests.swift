@@ -125,6 +125,41 @@ struct OutputBufferTests {
         #expect(buffer.capacity == 0)
     }
 
+    @Test("Large memory goes back as it is taken from, whatever the pieces are", arguments: [1000, 65_537, 1 << 20])
+    func memoryFollows(piece: Int) {
+        var buffer = OutputBuffer()
+        let pattern = (0..<250).map { UInt8($0) }
+        let total = 8_000_000
+        for _ in 0..<total / pattern.count { buffer.append(pattern) }
+        var taken = 0
+        while taken + piece < total - 100 {
+            buffer.drop(piece)
+            taken += piece
+            let first = buffer.span[0]
+            #expect(first == UInt8(taken % pattern.count))
+            // What was taken is at most as much as waits, or 256 KiB, and a piece.
+            #expect(buffer.capacity <= 2 * buffer.count + 256 * 1024 + piece)
+        }
+        buffer.drop(total - 100 - taken)
+        #expect(buffer.count == 100)
+        #expect(buffer.capacity <= 384 * 1024)
+        let rest = buffer.span.copied()
+        #expect(rest == Array(pattern[150...]))
+    }
+
+    @Test("Memory of one read and its watermark stays, however it is used")
+    func memoryStays() {
+        var buffer = OutputBuffer()
+        buffer.reserve(384 * 1024)
+        let capacity = buffer.capacity
+        let piece = [UInt8](repeating: 1, count: 100_000)
+        for _ in 0..<100 {
+            while buffer.room >= piece.count { buffer.append(piece) }
+            while buffer.count >= 30_000 { buffer.drop(30_000) }
+            #expect(buffer.capacity == capacity)
+        }
+    }
+
     @Test("Many small reservations allocate a few times, not each time")
     func reservations() {
         var buffer = OutputBuffer()

@@ -241,8 +241,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     /// Pays for what waits in the streams, where that is much.
     func payForStreams() {
-        let waiting = session.queued
-        if waiting >= MemoryCharge.step || charge.bytes > 0 { charge.force(waiting, from: worker.memory) }
+        let memory = session.memory
+        if memory >= MemoryCharge.step || charge.bytes > 0 { charge.force(memory, from: worker.memory) }
     }
 
     func refused(_ stream: HTTP2Stream, _ error: WireError, _ head: inout MessageHead) {
