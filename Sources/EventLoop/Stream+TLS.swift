@@ -125,9 +125,19 @@ extension Stream {
 
     // MARK: Writing
 
+    /// Bytes of which records are made at a time. Those of more would all be on the wire, and then once more in the queue.
+    private static let securedSlice = 256 * 1024
+
     internal func writeSecured(_ tls: TLSSession, _ bytes: Span<UInt8>) {
-        guard tls.write(bytes) else { return breakWriting(EPROTO) }
-        sendWritten(tls)
+        var at = 0
+        repeat {
+            let end = min(at + Self.securedSlice, bytes.count)
+            guard tls.write(bytes.extracting(at..<end)) else { return breakWriting(EPROTO) }
+            sendWritten(tls)
+            at = end
+            // Records take 22 bytes for 16 KiB. A queue that grows step by step would be there twice with each of them.
+            if at < bytes.count, !queue.isEmpty { queue.reserve((bytes.count - at) / 512 * 513) }
+        } while at < bytes.count && isWritable
     }
 
     /// What was written is on the wire, or waits until that is possible.
@@ -150,9 +160,10 @@ extension Stream {
             isWritten = tls.write(joined.span)
             joined.removeAll()
             swap(&joined, &wire.joined)
-            if isWritten, part < second.count { isWritten = tls.write(second.extracting(part..<second.count)) }
+            if isWritten, part < second.count { return writeSecured(tls, second.extracting(part..<second.count)) }
         } else {
-            isWritten = tls.write(first) && tls.write(second)
+            isWritten = tls.write(first)
+            if isWritten { return writeSecured(tls, second) }
         }
         guard isWritten else { return breakWriting(EPROTO) }
         sendWritten(tls)

@@ -674,6 +674,27 @@ extension Stream {
         noteQueued()
     }
 
+    /// Writes `first` and `content` as one, and empties `content`. Where that is long and the socket takes less, the stream takes its
+    /// memory, so that what waits for a slow peer isn't there twice.
+    public func write(_ first: Span<UInt8>, taking content: inout OutputBuffer) {
+        if content.count > Self.highWatermark, tls == nil { flush() }
+        guard content.count > Self.highWatermark, tls == nil, queue.isEmpty, isWritable else {
+            write(first, content.span)
+            return content.removeAll()
+        }
+        var sent = send(first, content.span, Span())
+        guard sent >= first.count, sent < first.count + content.count else {
+            enqueue(first, skipping: &sent)
+            enqueue(content.span, skipping: &sent)
+            return content.removeAll()
+        }
+        content.drop(sent - first.count)
+        loop.recycle(&queue)
+        swap(&content, &queue)
+        armWriting()
+        noteQueued()
+    }
+
     /// Writes bytes as they go to the socket: in TLS, records.
     internal func writeOut(_ bytes: Span<UInt8>) {
         if queue.isEmpty, loop.isRunning, outbox.hold(bytes, for: self) { return }

@@ -378,6 +378,42 @@ class StalledStreamsTests(unittest.TestCase):
         wait_until("nothing is counted any more", lambda: self.buffered(admin) == 0)
         self.assertEqual(recast.stop(), 0, recast.error_text())
 
+    def test_a_held_answer_is_there_once_while_its_client_takes_nothing(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        document = b'["%s"]' % (b"x" * 31 * MIB)  # below a power of two, at which its memory grows
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(body=document, fields=(f"Content-Type: {JSON}",))
+
+        upstream.script = script
+        for is_http2 in (False, True):
+            with self.subTest(is_http2=is_http2):
+                recast = Recast(
+                    self.ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, workers=1,
+                    settings="memory: { bodies: 128MiB }\ndefaults: { limits: { field: 64MiB, response: 64MiB } }\n")
+                self.addCleanup(recast.remove)
+                self.addCleanup(recast.stop)
+                before = recast.peak_bytes()
+                if is_http2:
+                    client = HTTP2Client(recast.port, window=0, gives=False)
+                    stream = client.request(path="/converted")
+                    client.until(lambda: client.streams[stream].status)  # noqa: B023
+                else:
+                    client = Client(recast.port, receive_buffer=4096)
+                    client.request("GET", "/converted")
+                    client.reader.head()
+                # Another answer shows that the worker is done with what is behind the head.
+                other = Client(recast.port)
+                other.send("no request\r\n\r\n")
+                self.assertEqual(other.response().status, 400)
+                added = recast.peak_bytes() - before
+                client.socket.close()
+                # Twice while its memory grows from 16 to 32 MiB, and once behind that.
+                self.assertLessEqual(added, 32 * MIB + 16 * MIB, f"{added / MIB:.1f} MiB")
+                self.assertEqual(recast.stop(), 0, recast.error_text())
+
     @staticmethod
     def buffered(admin):
         return admin.metrics().sum("recast_buffer_bytes", kind="response")

@@ -33,7 +33,7 @@ final class Echo: StreamHandler {
 
 @Suite struct StreamWriting {
     /// The forms of `write`.
-    enum Form: CaseIterable { case one, two, three, buffer }
+    enum Form: CaseIterable { case one, two, three, buffer, taking }
 
     @Test(arguments: Form.allCases)
     func `16 MiB come back through small socket buffers, with bounded queues`(_ form: Form) throws {
@@ -61,6 +61,11 @@ final class Echo: StreamHandler {
                             piece.span.extracting(0..<100), piece.span.extracting(100..<end),
                             piece.span.extracting(end..<piece.count))
                     case .buffer: stream.write(&piece)
+                    case .taking:
+                        let head = piece.span.extracting(0..<100).copied()
+                        piece.drop(100)
+                        stream.write(head.span, taking: &piece)
+                        #expect(piece.isEmpty)
                     }
                     piece.removeAll()
                     largestQueue = max(largestQueue, stream.queued)
@@ -199,6 +204,42 @@ final class Echo: StreamHandler {
             stream.close()
             #expect(stream.queued == 0)
             close(far)
+        }
+    }
+
+    @Test(arguments: [100, 65_536, 65_537, 300_000, 5_000_000])
+    func `long content that waits goes along with its memory, behind its head and before what comes next`(_ count: Int)
+        throws
+    {
+        try withLoop { loop in
+            let (near, far) = socketPair(buffer: 4096)
+            let probe = Probe()
+            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
+            let other = Stream(loop: loop, descriptor: far, handler: probe)
+            let body = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+            var content = OutputBuffer()
+            content.reserve(count)
+            content.append(body)
+            stream.write("before, ")
+            stream.write(Array("head:".utf8).span, taking: &content)
+            #expect(content.isEmpty)
+            if count > Stream.highWatermark { #expect(content.capacity == 0) }
+            if count > 2 * Stream.highWatermark { #expect(stream.isAboveHighWatermark) }
+            // Behind something that waits it is copied.
+            content.append(body)
+            stream.write(Array(", head:".utf8).span, taking: &content)
+            stream.write(", after")
+            let expected = Array("before, head:".utf8) + body + Array(", head:".utf8) + body + Array(", after".utf8)
+            probe.onReceived = { bytes, _ in
+                if probe.bytes.count + bytes.count == expected.count { loop.stop() }
+                return bytes.count
+            }
+            loop.run()
+            #expect(probe.bytes == expected)
+            #expect(stream.queued == 0)
+            stream.close()
+            other.close()
+            probe.forget()
         }
     }
 

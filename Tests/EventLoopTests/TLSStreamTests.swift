@@ -114,6 +114,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [100_000, 262_144, 262_145, 3_000_000])
+    func `more than is made into records at a time comes whole, and its memory stays`(_ size: Int) throws {
+        try withSecurePair(buffer: 4096) { pair in
+            let head = Self.pattern(300)
+            let body = Self.pattern(size)
+            var content = OutputBuffer()
+            content.append(body.span)
+            pair.server.write(head.span, taking: &content)
+            #expect(content.isEmpty)
+            #expect(pair.server.queued > 50_000)
+            pair.server.write("after")
+            pair.until { pair.atClient.probe.bytes.count == head.count + size + 5 }
+            #expect(pair.atClient.probe.bytes == head + body + Array("after".utf8))
+        }
+    }
+
     @Test func `a queue that runs empty tells so`() throws {
         try withSecurePair(buffer: 4096) { pair in
             pair.client.pauseReading()

@@ -512,8 +512,10 @@ struct ServerSessionTests {
         #expect(frames.contains { $0.type == 3 && $0.number == 3 || $0.type == 7 && $0.number == 3 })
     }
 
-    @Test("A response waits for the client's windows, and says when it is full and when it has room")
-    func responses() {
+    @Test(
+        "A response waits for the client's windows, and says when it is full and when it has room",
+        arguments: [false, true])
+    func responses(givesMemory: Bool) {
         let recorder = Recorder()
         var drained = 0
         recorder.onDrained = { _ in drained += 1 }
@@ -525,7 +527,8 @@ struct ServerSessionTests {
         stream.respond(200, &head, hasContent: true)
         var content = OutputBuffer()
         content.append([UInt8](repeating: 9, count: 100_000))
-        let hasRoom = stream.write(content.span)
+        let hasRoom = givesMemory ? stream.write(taking: &content) : stream.write(content.span)
+        #expect(content.isEmpty == givesMemory)
         #expect(!hasRoom)
         #expect(stream.isFull)
         var frames = recorder.sent()

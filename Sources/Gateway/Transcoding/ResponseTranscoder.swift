@@ -1,5 +1,5 @@
 package import ContentCoding
-internal import Octets
+package import Octets
 package import Transcoding
 
 /// Re-encodes the body of one response: undoes its content codings, converts it, and keeps the result until it is whole, so that
@@ -218,6 +218,14 @@ package final class ResponseTranscoder {
     package func withBody(_ send: (Span<UInt8>) -> Void) {
         guard let conversion, !isUntouched else { return send(isOneSpace ? Self.space.span : Span()) }
         conversion.withOutput { send($0.span) }
+    }
+
+    /// As `withBody`, for the last time: `send` may take the memory along.
+    package func takeBody(_ send: (inout OutputBuffer) -> Void) {
+        if let conversion, !isUntouched { return conversion.withOutput(send) }
+        var space = OutputBuffer()
+        if isOneSpace { space.append(ASCII.space) }
+        send(&space)
     }
 
     /// Ends it. Returns the conversion where it may serve again.

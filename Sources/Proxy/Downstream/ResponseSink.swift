@@ -26,6 +26,8 @@ protocol ResponseSink: AnyObject {
         adding addFields: (inout OutputBuffer, PassedFields.Position) -> Void)
     /// Sends bytes of the content. Returns whether the client can take more now.
     func send(_ content: Span<UInt8>) -> Bool
+    /// As `send`, of content that nobody else needs any more, and leaves `content` empty: its memory may go along with what waits.
+    func send(owned content: inout OutputBuffer) -> Bool
     /// Sends a head that has waited for content.
     func flush()
     /// Ends the response, all of whose content was sent. `addTrailers` appends trailer fields, as lines.
@@ -44,6 +46,13 @@ protocol ResponseSink: AnyObject {
     func answer(
         _ status: Int, isLast: Bool, content: Span<UInt8>, adding addFields: (inout OutputBuffer) -> Void
     ) -> Int
+}
+
+extension ResponseSink {
+    func send(owned content: inout OutputBuffer) -> Bool {
+        defer { content.removeAll() }
+        return send(content.span)
+    }
 }
 
 /// What can end a response of which there is no more by trailers: a call's, whose client reads there how it went.

@@ -636,10 +636,10 @@ extension Exchange {
             source.head, length: .known(count), changes: changes, contentType: contentType,
             coding: coded?.encoder.coding, status: look?.look.status)
         if let coded {
-            _ = write(response: coded.output.span)
+            write(owned: &coded.output)
             recycle(coded.encoder)
         } else if count > 0 {
-            responseTranscoder.withBody { _ = write(response: $0) }
+            responseTranscoder.takeBody { write(owned: &$0) }
         }
     }
 

@@ -742,6 +742,13 @@ final class Exchange {
         responseCharge.force(queued + encoder, from: worker.memory)
     }
 
+    /// Sends the whole content of a response that was held, whose memory goes along where the client takes it slowly.
+    func write(owned body: inout OutputBuffer) {
+        if tap != nil { tapAnswered(body.span) }
+        record.bytesBack += body.count
+        if let downstream, !downstream.send(owned: &body) { chargeResponse(queued: downstream.queued) }
+    }
+
     /// The request is sent and will not be sent again.
     @inline(never)
     private func releaseRequest() {

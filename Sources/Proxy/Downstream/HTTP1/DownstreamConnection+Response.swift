@@ -99,6 +99,22 @@ extension DownstreamConnection: Downstream, SwitchableSink {
         let end = encoder.takeEnd() ? lineEnd.span : Span()
         stream.write(output.span, content, end)
         output.removeAll()
+        return hasRoom()
+    }
+
+    func send(owned content: inout OutputBuffer) -> Bool {
+        encoder.frame(content.count, into: &output)
+        stream.write(output.span, taking: &content)
+        output.removeAll()
+        if encoder.takeEnd() {
+            let lineEnd: InlineArray<2, UInt8> = [ASCII.carriageReturn, ASCII.lineFeed]
+            stream.write(lineEnd.span)
+        }
+        return hasRoom()
+    }
+
+    /// Whether the client takes what comes; if not, it is waited for.
+    private func hasRoom() -> Bool {
         guard stream.isAboveHighWatermark else { return true }
         expectDrain()
         return false

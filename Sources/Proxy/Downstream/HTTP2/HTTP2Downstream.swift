@@ -307,7 +307,15 @@ final class HTTP2Downstream: Downstream, CallSink, StreamSource, HTTP2Call {
 
     func send(_ content: Span<UInt8>) -> Bool {
         sendHead()
-        let hasRoom = stream.write(content)
+        return wrote(hasRoom: stream.write(content))
+    }
+
+    func send(owned content: inout OutputBuffer) -> Bool {
+        sendHead()
+        return wrote(hasRoom: stream.write(taking: &content))
+    }
+
+    private func wrote(hasRoom: Bool) -> Bool {
         connection.schedule()
         if !hasRoom {
             connection.payForStreams()
