@@ -6,9 +6,9 @@ internal import Octets
 /// doesn't change; c-ares hears of none of it. A short one is c-ares' own matter.
 ///
 /// Lines are read as c-ares does: an address, and behind it the names that stand for it, up to a `#`; a name may stand in several.
-internal struct HostsFile {
+package struct HostsFile {
     /// The system's.
-    static let system = "/etc/hosts"
+    package static let system = "/etc/hosts"
     /// Bytes up to which c-ares may read it: a millisecond.
     static let short = 64 * 1024
     /// Bytes up to which it is searched: more than that no list has.

@@ -51,7 +51,7 @@ public final class Resolution {
     /// Whether the completion is given the addresses of one family, and of the other one nobody knows.
     public private(set) var isPartial = false
 
-    /// How long both families are waited for, at most half of the time: 1.5 s, in which c-ares asks twice.
+    /// How long both families are waited for, at most half of the time: 1.5 s, in which c-ares asks twice or more.
     private static let patience: UInt64 = 1_500_000_000
     /// How long the second is waited for when the first is there: 500 ms.
     private static let rest: UInt64 = 500_000_000

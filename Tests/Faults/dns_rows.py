@@ -15,15 +15,15 @@ from rig import check, equal, row, wait_until
 class NameServer:
     """Answers A questions with `answer(name)`: a list of addresses, an error code, or None for silence."""
 
-    def __init__(self, fault, answer, ttl=1, truncate=False):
+    def __init__(self, fault, answer, ttl=1, truncate=False, address="127.0.0.53"):
         self.answer, self.ttl, self.truncate, self.asked = answer, ttl, truncate, 0
-        self.tcp_asked = 0
+        self.address, self.tcp_asked = address, 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(("127.0.0.53", 53))
+        self.socket.bind((address, 53))
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(("127.0.0.53", 53))
+        self.listener.bind((address, 53))
         self.listener.listen(16)
         fault.cleanups.callback(self.stop)
         threading.Thread(target=self._serve, daemon=True).start()
@@ -83,14 +83,20 @@ class NameServer:
                     pass
 
 
+def ask_servers(fault, servers, again=False):
+    """Lets /etc/resolv.conf name these servers; `again`: where it has named others, in the same file."""
+    place = os.path.join(fault.folder, "resolv.conf")
+    with open(place, "w") as file:
+        file.write("".join(f"nameserver {server.address}\n" for server in servers) + "options timeout:1 attempts:1\n")
+    if not again:
+        subprocess.run(["mount", "--bind", place, "/etc/resolv.conf"], check=True)
+        fault.cleanups.callback(subprocess.run, ["umount", "/etc/resolv.conf"])
+
+
 def named(fault, answer, **options):
     """A stack whose upstream is a name that `answer` resolves."""
     server = NameServer(fault, answer, **options)
-    place = os.path.join(fault.folder, "resolv.conf")
-    with open(place, "w") as file:
-        file.write("nameserver 127.0.0.53\noptions timeout:1 attempts:1\n")
-    subprocess.run(["mount", "--bind", place, "/etc/resolv.conf"], check=True)
-    fault.cleanups.callback(subprocess.run, ["umount", "/etc/resolv.conf"])
+    ask_servers(fault, [server])
     return server
 
 
@@ -116,6 +122,37 @@ def silent_server(fault):
     check(problem_status(other) in (502, 503, 504), "without any")
     check(time.monotonic() - begun < DEADLINE, "at its own time")
     other.process.kill()
+
+
+@row(58.3, "the first of two name servers falls silent: the other one is asked first from then on", modes=("plain",), needs=("own network",))
+def silent_first_server(fault):
+    state = {"answer": ["127.0.0.1"]}
+    first = NameServer(fault, lambda: state["answer"])
+    second = NameServer(fault, lambda: ["127.0.0.1"], address="127.0.0.54")
+    ask_servers(fault, [first, second])
+    stack = stack_of(fault)
+    state["answer"] = None
+    wait_until(lambda: second.asked > 0, "the second one is asked")
+    asked, asked_second = first.asked, second.asked
+    # Four questions more are two look-ups.
+    wait_until(lambda: second.asked >= asked_second + 5, "it is asked again")
+    equal(first.asked, asked, "questions to the silent one")
+    equal(problem_status(stack), 200)
+    check("can't be resolved" not in stack.error_text(), "nothing is wrong")
+
+
+@row(58.6, "other name servers stand in /etc/resolv.conf: they are asked", modes=("plain",), needs=("own network",))
+def other_servers(fault):
+    first = NameServer(fault, lambda: ["127.0.0.1"])
+    second = NameServer(fault, lambda: ["127.0.0.1"], address="127.0.0.54")
+    ask_servers(fault, [first])
+    stack = stack_of(fault)
+    equal(second.asked, 0)
+    first.stop()
+    ask_servers(fault, [second], again=True)
+    wait_until(lambda: second.asked > 3, "the other one is asked")
+    equal(problem_status(stack), 200)
+    check("10 min" not in stack.error_text(), "no answer was missing")
 
 
 @row(59, "NXDOMAIN, an empty answer and SERVFAIL after success: the old addresses are kept, with a warning", modes=("plain",), needs=("own network",))
