@@ -41,7 +41,7 @@ import Transcoding
             upstreams:
               one: { address: app.internal:9000, idle: 1s, connect: 2s, max_idle: 0, framing: auto }
               two: "unix:/run/app.sock"
-              three: "[fe80::1]:3000"
+              three: "[fd00::1]:3000"
               four: { address: ["${env:HOST}:80"] }
             routes:
               - name: orders
@@ -85,7 +85,7 @@ import Transcoding
         #expect(
             settings.upstreams.map(\.addresses) == [
                 [.tcp(host: "app.internal", port: 9000)], [.unix(path: "/run/app.sock")],
-                [.tcp(host: "fe80::1", port: 3000)], [.tcp(host: "10.0.0.9", port: 80)],
+                [.tcp(host: "fd00::1", port: 3000)], [.tcp(host: "10.0.0.9", port: 80)],
             ])
         #expect(settings.upstreams[0].idle == .seconds(1) && settings.upstreams[0].connect == .seconds(2))
         #expect(settings.upstreams[0].maxIdlePerLoop == 0)

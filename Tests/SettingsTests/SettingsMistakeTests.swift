@@ -160,6 +160,7 @@ import Testing
                 "unix:/tmp/./a.sock is listened on already, as unix:"
             ),
             ("\"[fe80::1]:80\"", "the link-local address [fe80::1] can't be listened on without its interface, "),
+            ("\"[fe80::1%eth0]:80\"", "the interface in \"[fe80::1%eth0]\" has no place here: "),
             ("\"[ff02::1]:80\"", "[ff02::1] is a group's address: write one of this machine, "),
             ("127.0.0.1:1, 127.0.0.1:2", "several addresses are a list: write [\"127.0.0.1:1\", \"127.0.0.1:2\"]"),
             ("127.0.0.1:1 unix:/a", "several addresses are a list: write [\"127.0.0.1:1\", \"unix:/a\"]"),
@@ -230,6 +231,16 @@ import Testing
             (
                 "a",
                 "4:6: \"a\" has no port: write HOST:PORT, as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
+            ),
+            (
+                "\"[fe80::1]:80\"",
+                "4:6: the link-local address [fe80::1] can't be connected to without its interface, which has no place here: "
+                    + "write one that holds by itself, as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
+            ),
+            (
+                "\"[fe80::1%eth0]:80\"",
+                "4:6: the interface in \"[fe80::1%eth0]\" has no place here: write an address that holds by itself, "
+                    + "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
             ),
             (
                 "a:0",

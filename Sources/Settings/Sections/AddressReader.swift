@@ -36,12 +36,7 @@ enum AddressReader {
         let address = SocketAddress.parseHost(host, port: 0)?.unmapped
         if let address, address.isIPv4 { return .tcp(host: address.hostText, port: port) }
         if let six = address?.ipv6 {
-            if six.high >> 54 == 0xFE80 >> 6 {
-                throw AddressFault(
-                    reason:
-                        "the link-local address [\(host)] can't be listened on without its interface, which has no place here: "
-                        + "write one that holds by itself, \(example)")
-            }
+            if isLinkLocal(six.high) { throw linkLocalFault(host, "listened on", example) }
             if six.high >> 56 == 0xFF {
                 throw AddressFault(reason: "[\(host)] is a group's address: write one of this machine, \(example)")
             }
@@ -58,7 +53,19 @@ enum AddressReader {
         if !host.contains(":"), !isIPv4(host), let fault = nameFault(host) {
             throw AddressFault(reason: "\"\(host)\" is \(fault): write one, \(example)")
         }
+        if let six = SocketAddress.parseHost(host, port: 0)?.ipv6, isLinkLocal(six.high) {
+            throw linkLocalFault(host, "connected to", example)
+        }
         return .tcp(host: host, port: port)
+    }
+
+    /// Whether an address of IPv6 that begins so means nothing without an interface (RFC 4291 §2.5.6).
+    private static func isLinkLocal(_ high: UInt64) -> Bool { high >> 54 == 0xFE80 >> 6 }
+
+    private static func linkLocalFault(_ host: String, _ what: String, _ example: String) -> AddressFault {
+        AddressFault(
+            reason: "the link-local address [\(host)] can't be \(what) without its interface, which has no place here: "
+                + "write one that holds by itself, \(example)")
     }
 
     /// Why `text` is no name of a host, nil where it is one: RFC 1123 §2.1 with the underscores that many have. The dot at its end
@@ -159,6 +166,12 @@ enum AddressReader {
         var host = String(text[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = String(host.dropFirst().dropLast())
+            if let percent = host.firstIndex(of: "%"), SocketAddress.parseHost(String(host[..<percent]), port: 0) != nil
+            {
+                throw AddressFault(
+                    reason: "the interface in \"[\(host)]\" has no place here: write an address that holds by itself, "
+                        + example)
+            }
             guard isIPv6(host), let address = SocketAddress.parseHost(host, port: 0) else {
                 throw AddressFault(reason: "\"[\(host)]\" is no IPv6 address")
             }
