@@ -13,6 +13,7 @@ import threading
 import time
 
 from harness import DEADLINE, ProxyTestCase, Recast, free_port, select_nothing
+from lifecycle_support import wait_until
 from raw_client import Client
 from tls_support import TLSClient, TLSUpstream, certificates, pair, path
 
@@ -67,6 +68,17 @@ def websocket_echo(exchange):
         exchange.send(frame(opcode, data))
         if opcode == 8:
             exchange.close()
+
+
+def keepalive(local, remote):
+    """In how many seconds the system asks the other side of a connection of IPv4 whether it is there; 0: never (proc_net_tcp.txt)."""
+    with open("/proc/net/tcp") as table:
+        for line in list(table)[1:]:
+            _, here, there, state, _, timer = line.split()[:6]
+            ports = [int(address.split(":")[1], 16) for address in (here, there)]
+            if state == "01" and local in (None, ports[0]) and ports[1] == remote and timer.startswith("02:"):
+                return int(timer[3:], 16) / 100
+    return 0
 
 
 class WebSocketTests(ProxyTestCase):
@@ -127,6 +139,16 @@ class WebSocketTests(ProxyTestCase):
             client.socket.close()
             self.assertTrue(waiting.reader.head()[0].startswith("HTTP/1.1 101 "))
             waiting.socket.close()
+
+    def test_f23_the_systems_of_both_sides_are_asked_whether_they_are_there(self):
+        """One that has gone from the network without a word would hold the other, and its place at the upstream, for an hour."""
+        self.upstream.script = websocket_echo
+        client, _ = self.open()
+        client.reader.head()
+        own, theirs = client.socket.getsockname()[1], self.upstream.port
+        wait_until("they are to be asked within a minute", lambda: all(
+            0 < seconds <= 60 for seconds in (keepalive(self.recast.port, own), keepalive(None, theirs))))
+        client.socket.close()
 
     def test_f23_many_at_once_and_much_in_both_directions(self):
         self.upstream.script = websocket_echo

@@ -16,6 +16,8 @@ final class Tunnel: StreamHandler {
     private unowned let owner: DownstreamConnection
     private var timer: Timer!
     private let idle: UInt64
+    /// After how long without a byte a side's system is asked whether it is there; it has about as long for its answer: a minute.
+    private static let silence: UInt64 = 60 * 1_000_000_000
     private var isClosed = false
     /// What the systems of both sides had taken when it was looked at last, and whether that was since the last byte came.
     private var taken: UInt64 = 0
@@ -41,6 +43,10 @@ final class Tunnel: StreamHandler {
         client.handler = self
         upstream.handler = self
         timer.set(after: idle)
+        // A side that has gone from the network without a word would hold the other one, and its place at the upstream, until then.
+        if idle > Self.silence {
+            for side in [client, upstream] { side.probe(after: Self.silence) }
+        }
         if !first.isEmpty { pass(first, from: upstream) }
         // What the client sent behind its request goes on from here; its FIN may have come already.
         client.resumeReading()
