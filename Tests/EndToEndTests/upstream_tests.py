@@ -658,6 +658,28 @@ class CheckTests(RecastTestCase):
         self.wait_for("it is back", lambda: self.get(proxy).body == b"bad")
         self.assertEqual(ejections(), 1)
 
+    def test_a_check_that_waits_for_its_answer_takes_no_request_s_room(self):
+        """The check of an address that says nothing lasts for its whole time, one after the other."""
+        good, silent = Upstream(), Upstream()
+        self.addCleanup(good.stop)
+        self.addCleanup(silent.stop)
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            exchange.read_body()
+            if exchange.received.target == "/healthz":
+                go_on.wait(DEADLINE)
+            exchange.answer()
+
+        silent.script = script
+        proxy = self.recast(
+            f"{{ address: [127.0.0.1:{good.port}, 127.0.0.1:{silent.port}], max_connections: 1, queue: {{ size: 1, timeout: 50ms }},"
+            " health: { active: { path: /healthz, interval: 60s, timeout: 60s } } }")
+        self.wait_for("the check is on its way", lambda: silent.requests)
+        for _ in range(4):
+            self.assertEqual(self.get(proxy).status, 200)
+
     def test_a_check_for_which_there_is_no_descriptor_says_nothing_of_the_server(self):
         upstream = Upstream()
         self.addCleanup(upstream.stop)

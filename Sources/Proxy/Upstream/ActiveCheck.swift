@@ -50,6 +50,7 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
     }
 
     private func letGo() {
+        if isUnderWay { pool.checking -= 1 }
         isUnderWay = false
         attempt?.cancel()
         attempt = nil
@@ -73,6 +74,7 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
     private func timerFired() {
         if isUnderWay { return fail("it didn't answer in time") }
         isUnderWay = true
+        pool.checking += 1
         startedAt = pool.loop.now
         parser.reset()
         head.removeAll()

@@ -173,12 +173,14 @@ extension UpstreamPool {
         let attempt = ConnectAttempt(pool: self, endpoint: endpoint, timeout: connectTime) { [unowned self] result in
             probes.removeAll { $0 === made }
             made = nil
-            // Ready for the next request.
+            // Ready for the next request, unless requests have taken all the room meanwhile.
             if case .success(let connection) = result {
+                let hasRoom = connectionsOfRequests <= maxConnections
                 if let shared = connection.shared {
-                    add(shared)
+                    if hasRoom { add(shared) } else { shared.close() }
                 } else {
-                    put(UpstreamConnection(connection, pool: self))
+                    let made = UpstreamConnection(connection, pool: self)
+                    if hasRoom { put(made) } else { made.close() }
                 }
             }
             armProbes()

@@ -21,18 +21,18 @@ extension UpstreamPool: TickTask {
 
     /// Whether one more connection may be made; an idle one is closed for it where that helps.
     func makeRoom() -> Bool {
-        if connections < maxConnections { return true }
+        if connectionsOfRequests < maxConnections { return true }
         if speaksHTTP2 {
-            for endpoint in endpoints where connections >= maxConnections {
+            for endpoint in endpoints where connectionsOfRequests >= maxConnections {
                 endpoint.shared.first(where: \.isIdle)?.close()
             }
-            return connections < maxConnections
+            return connectionsOfRequests < maxConnections
         }
         guard let endpoint = endpoints.max(by: { $0.idle.count < $1.idle.count }), let oldest = endpoint.idle.first
         else { return false }
         endpoint.idle.removeFirst()
         oldest.close()
-        return connections < maxConnections
+        return connectionsOfRequests < maxConnections
     }
 
     /// Whether one more request may have a connection made to `endpoint`, or share one that is there or being made.
@@ -115,7 +115,7 @@ extension UpstreamPool: TickTask {
     }
 
     private func anyIdle(excluding tried: [Endpoint]) -> UpstreamSide? {
-        guard connections >= maxConnections else { return nil }
+        guard connectionsOfRequests >= maxConnections else { return nil }
         for endpoint in endpoints where endpoint.isHealthy && !tried.contains(where: { $0 === endpoint }) {
             if let connection = idleConnection(of: endpoint) { return connection }
         }

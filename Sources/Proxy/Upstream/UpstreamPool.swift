@@ -50,6 +50,11 @@ final class UpstreamPool {
 
     /// Connections, idle ones and those being made included.
     var connections = 0
+    /// Checks that are on their way, each with a connection.
+    var checking = 0
+    /// Connections as `maxConnections` bounds them: without those of checks, and without those that are tried to addresses known to be
+    /// dead. Such an address may say nothing until their time is over, in which requests would wait, or get a 503, for its sake.
+    var connectionsOfRequests: Int { connections - checking - probes.count }
     /// Requests on their way, and connections that are made for one.
     var inFlight = 0
     @safe @exclusivity(unchecked) var queue: [UpstreamWait] = []
