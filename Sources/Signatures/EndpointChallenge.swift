@@ -183,6 +183,11 @@ package enum EndpointChallenge: Hashable, Sendable {
         return nil
     }
 
+    /// Whether content could be the token of a challenge of X's: anybody can have such a text signed, by asking for it.
+    static func mayBeToken(_ content: Span<UInt8>) -> Bool {
+        content.count > 0 && content.count <= longest && hasTokenBytes(content)
+    }
+
     /// Whether it has letters, digits and the few signs of base64 and of UUIDs alone.
     private static func isToken(_ text: [UInt8]) -> Bool { !text.isEmpty && hasTokenBytes(text.span) }
 

@@ -161,10 +161,15 @@ package struct MessageSigner: Sendable {
     /// The field that has the signature.
     package var signatureName: String? { scheme.headers.first }
 
-    /// The fields, in the order in which they are written. Throws where the content can't be read in the way that it is signed.
+    /// The fields, in the order in which they are written. Throws where the content can't be read in the way that it is signed, and where
+    /// `SignatureVerifier` takes no such content whoever has signed it.
     package func sign(_ message: Message, _ content: Span<UInt8>) throws(SignatureError) -> [(
         name: String, value: String
     )] {
+        if case .member(let name)? = scheme.timestamp {
+            _ = try SignedTime.member(name, of: content, scheme.timestampUnit)
+        }
+        if scheme.challenge == .x, EndpointChallenge.mayBeToken(content) { throw .body }
         let signing = try begin(message)
         signing.update(content)
         return try signing.finish()

@@ -291,11 +291,7 @@ package final class SignatureVerifier {
         // Anybody can have such a text signed, by asking for it as a challenge.
         if mayBeToken, contentCount > 0 { throw .body }
         if case .member(let name)? = scheme.timestamp {
-            let pointer = MemberSearch.pointer(to: name)
-            guard let text = try MemberSearch.texts(at: [pointer], in: content)[pointer] else {
-                throw .lacking(pointer)
-            }
-            try checkTime(text)
+            try checkTime(SignedTime.member(name, of: content, scheme.timestampUnit))
         }
         for candidate in candidates {
             let signed = signedBytes(candidate, content)

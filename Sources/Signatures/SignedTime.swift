@@ -10,6 +10,16 @@ package enum SignedTime {
         return ASCII.decimal(text, most: 15).map { unit == .seconds ? $0 * 1000 : $0 }
     }
 
+    /// The text of the time that the member `name` of JSON content is. Throws where there is none, or no time.
+    static func member(
+        _ name: String, of content: Span<UInt8>, _ unit: TimestampUnit
+    ) throws(SignatureError) -> [UInt8] {
+        let pointer = MemberSearch.pointer(to: name)
+        guard let text = try MemberSearch.texts(at: [pointer], in: content)[pointer] else { throw .lacking(pointer) }
+        guard milliseconds(text.span, unit) != nil else { throw .malformed }
+        return text
+    }
+
     /// RFC 3339 §5.6, with a `Z` or an offset, and perhaps a space for the `T`. A leap second is the one before.
     private static func iso(_ text: Span<UInt8>) -> Int? {
         guard let time = RFC3339Time(text, takesSpace: true), time.hasTime, time.fraction.count <= 12 else {

@@ -219,7 +219,7 @@ struct Sign: ParsableCommand {
         do throws(SignatureError) {
             fields = try signer.sign(message, body.span)
         } catch {
-            throw CommandFault(CommandFault.data, "recast sign: \(reason(error.fault, scheme, body))")
+            throw CommandFault(CommandFault.data, "recast sign: \(reason(error, scheme, body))")
         }
         if let hint = options.urlHint(scheme, options.address) { StandardStreams.report("recast sign: \(hint)") }
         for field in fields { try StandardStreams.write(text: "\(field.name): \(field.value)\n") }
@@ -232,13 +232,19 @@ struct Sign: ParsableCommand {
 
 extension Sign {
     /// Why nothing was signed.
-    private func reason(_ fault: SignatureFault, _ scheme: SignatureScheme, _ body: [UInt8]) -> String {
-        switch fault {
+    private func reason(_ error: SignatureError, _ scheme: SignatureScheme, _ body: [UInt8]) -> String {
+        switch error.fault {
         case .missing where scheme.special == .twilio:
             let digest = String(
                 decoding: BinaryEncoding.hex.encode(Digest.of(body.span, .sha256).span), as: UTF8.self)
             return "\(scheme.name) signs a body that is no form by a parameter of the URL: add "
                 + "\(MessageSigner.bodyParameter)=\(digest) to --url, or say with --type which form it is"
+        case _ where scheme.hasTimeInBody:
+            let member = error.field.map { "it has no \($0)" } ?? "that can't be read in it"
+            return "\(scheme.name) signs a JSON body with its time, and nobody takes one without: \(member)"
+        case .body where scheme.challenge == .x:
+            return
+                "\(scheme.name) signs tokens for whoever asks, so nobody takes a body that looks like one: what it sends is JSON"
         case .body:
             return "\(scheme.name) signs the fields of a form, and the body can't be read as one of the --type "
                 + "\(options.type)"

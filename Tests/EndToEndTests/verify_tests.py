@@ -562,6 +562,17 @@ class CommandTests(unittest.TestCase):
             code, output, errors = sign("mandrill", "--type", media_type)
             self.assertEqual((code, output), (65, ""))
             self.assertIn("mandrill signs the fields of a form", errors)
+        for sender, body, reason in (("linear", b'{"a":1}', "it has no /webhookTimestamp"), ("linear", b"x", "that can't be read"),
+                                     ("linear", b'{"webhookTimestamp":"soon"}', "that can't be read"),
+                                     ("x", b"YWJj", "a body that looks like one")):
+            code, output, errors = sign(sender, body=body)
+            self.assertEqual((code, output), (65, ""), (sender, body))
+            self.assertIn(reason, errors)
+        # Empty content has no fields, whatever its type says.
+        code, output, errors = sign("mandrill", "--type", "text/plain", "--url", "https://x/a", body=b"")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(self.run_command("verify", "mandrill", "--secret", "s", "--type", "text/plain", "--url", "https://x/a",
+                                          "-H", output.strip(), body=b"")[0], 0)
         code, output, errors = sign("svix", "--id", "a.b", "--encoding", "text")
         self.assertEqual((code, output), (65, ""))
         self.assertIn("take another id", errors)

@@ -173,7 +173,9 @@ struct SigningTests {
         message.time = SenderTests.now
         message.contentType = "application/x-www-form-urlencoded"
         let content = Array("a=1&b=2&c=%C3%A4".utf8)
-        let whole = try signer.sign(message, content.span)
+        let atOnce = try signer.begin(message)
+        atOnce.update(content.span)
+        let whole = try atOnce.finish()
         #expect(whole.map(\.name) == signer.names)
         #expect(Set(signer.names).isSubset(of: signer.readNames))
         for cut in 0...content.count {

@@ -67,6 +67,55 @@ struct SenderTests {
         for cut in [1, 2, 7, .max] { #expect(sample.verify(options, now: Self.now, cut: cut) == nil) }
     }
 
+    @Test("What is signed is taken, and what nobody takes isn't signed", arguments: rows)
+    func agreement(_ row: Row) throws {
+        let options = try options(row.name, row.verifying)
+        let signer = try MessageSigner(options.scheme, secret: row.signing)
+        let texts = [
+            "", "x", "a=1&b=%C3%A4", "mandrill_events=%5B%5D", "a=%zz", "{", "[1]", #"{"a":1}"#,
+            #"{"a":1,"webhookTimestamp":\#(Self.now)}"#, #"{"webhookTimestamp":"soon"}"#,
+        ]
+        for body in texts.map({ Array($0.utf8) }) + [Array(0...255)] {
+            for type in ["application/x-www-form-urlencoded", "application/json", "text/plain", "multipart/mixed", ""] {
+                var sample = SampleWebhook()
+                sample.body = body
+                if !type.isEmpty { sample.fields = [("Content-Type", type)] }
+                var message = MessageSigner.Message()
+                message.url = "https://hooks.example.com/hook"
+                message.id = "msg_1"
+                message.time = Self.now
+                message.contentType = type
+                let what = "\(String(decoding: body, as: UTF8.self)) of the type \(type)"
+                guard let fields = try? signer.sign(message, body.span) else {
+                    #expect(["twilio", "mandrill", "linear", "x"].contains(row.name), "\(what) isn't signed")
+                    continue
+                }
+                sample.fields += fields
+                for name in options.scheme.requiredHeaders where !fields.contains(where: { $0.name == name }) {
+                    sample.fields.append((name, "x"))
+                }
+                #expect(sample.verify(options, now: Self.now) == nil, "\(what)")
+            }
+        }
+        // What the four refuse.
+        var message = MessageSigner.Message()
+        message.url = "https://hooks.example.com/hook"
+        message.contentType = "text/plain"
+        let refused: [(name: String, body: String, field: String?)] = [
+            ("mandrill", "x", nil), ("twilio", "x", "bodySHA256"), ("linear", "", nil),
+            ("linear", #"{"a":1}"#, "/webhookTimestamp"), ("linear", #"{"webhookTimestamp":"soon"}"#, nil),
+            ("x", "x", nil), ("x", "admin=true", nil),
+        ]
+        for (name, body, field) in refused where name == row.name {
+            do throws(SignatureError) {
+                _ = try signer.sign(message, Array(body.utf8).span)
+                Issue.record("\(name) signs \(body)")
+            } catch {
+                #expect(error.field == field, "\(name) \(body)")
+            }
+        }
+    }
+
     @Test("with another secret beside it too, in either order; with that alone not", arguments: rows)
     func rotated(_ row: Row) throws {
         let (sample, original) = try Self.sample(row)
