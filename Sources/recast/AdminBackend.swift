@@ -22,7 +22,11 @@ final class AdminBackend {
 
     var services: AdminServices {
         AdminServices(
-            settings: { self.settings }, explain: { self.explain($0) },
+            settings: { self.settings },
+            explain: {
+                let file = self.file
+                return { Self.explain($0, in: file) }
+            },
             adopted: { if let file = self.reread.take() { self.file = file } },
             tryOut: {
                 let file = self.file
@@ -66,7 +70,7 @@ final class AdminBackend {
         return .init(key: value.key, value: value.value, origin: origin)
     }
 
-    private func explain(_ sample: AdminServices.Sample) -> AdminServices.Explanation {
+    private static func explain(_ sample: AdminServices.Sample, in file: SettingsFile) -> AdminServices.Explanation {
         guard let index = file.settings.routes.firstIndex(where: { $0.name == sample.route }) else {
             return .init(
                 status: 404, text: "there is no route \"\(sample.route)\": \(file.hint(forRoute: sample.route))")
@@ -74,10 +78,10 @@ final class AdminBackend {
         do throws(CommandFault) {
             var request = SampleRequest()
             try ExplainedSample.apply(
-                path: sample.path, query: sample.query, headers: sample.headers, to: &request)
+                method: sample.method, path: sample.path, query: sample.query, headers: sample.headers, to: &request)
             var explained = ExplainedSample(request: request, type: sample.type, body: sample.body)
             explained.responseStatus = sample.responseStatus
-            // Nobody has chosen what the console shows: the main loop must not be held by it.
+            // Nobody has chosen what the console shows: what others of its readers wait for must not be held by it.
             if sample.wantsMovesOnly { explained.bound = Trial.bound }
             let explanation = try explained.explanation(of: index, in: file)
             return .init(

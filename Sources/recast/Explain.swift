@@ -26,6 +26,9 @@ struct Explain: ParsableCommand {
     @Option(help: "A header of the request, as in 'X-Tenant: acme'. May be given several times.")
     var header: [String] = []
 
+    @Option(help: "The method of the request. Without it the first one that the route takes; POST where it takes any.")
+    var method: String?
+
     @Option(help: "The path of the request. Without it the route's own, each variable standing for its name.")
     var path: String?
 
@@ -137,6 +140,6 @@ struct Explain: ParsableCommand {
 
     /// What the options say instead of the example.
     private func apply(to request: inout SampleRequest) throws(CommandFault) {
-        try ExplainedSample.apply(path: path, query: query, headers: header, to: &request)
+        try ExplainedSample.apply(method: method, path: path, query: query, headers: header, to: &request)
     }
 }

@@ -47,8 +47,8 @@ struct ExplainedSample {
         let converting = route.converting
         var plan = try Self.conversion(of: route)
         // Nothing is converted of a request without content whose method seldom has some, whatever type it names.
-        if body.isEmpty, plan?.readsQuery == false, let method = route.match.methods.first,
-            !["POST", "PUT", "PATCH"].contains(method)
+        if body.isEmpty, plan?.readsQuery == false,
+            !["POST", "PUT", "PATCH"].contains(request.method(for: converting))
         {
             plan = nil
         }
@@ -206,8 +206,9 @@ struct ExplainedSample {
 
     /// Puts what was written instead of what the request says: `Name: value` each.
     static func apply(
-        path: String?, query: String?, headers: [String], to request: inout SampleRequest
+        method: String? = nil, path: String?, query: String?, headers: [String], to request: inout SampleRequest
     ) throws(CommandFault) {
+        if let method { request.method = method }
         if let path { request.path = path }
         if let query { request.query = query }
         for line in headers {

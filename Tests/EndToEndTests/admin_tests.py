@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import stat
@@ -25,6 +26,7 @@ ROUTES = """
         remove: [token]
       encode: { as: form }
   - { name: keyed, match: { path: /keyed, header: { x-key: "${env:ADMIN_TEST_SECRET}" } }, upstream: app }
+  - { name: long, match: /long, upstream: app, request: json -> xml, limits: { tree: 64MiB } }
   - { name: rest, match: "/*", upstream: app, limits: { body: 1GiB } }
 """
 SECRET = 'correct "horse" battery'
@@ -123,7 +125,7 @@ class AdminTests(ProxyTestCase):
 
     def test_routes_in_their_order(self):
         routes = self.admin.json("/routes")["routes"]
-        self.assertEqual([route["name"] for route in routes], ["orders", "keyed", "rest"])
+        self.assertEqual([route["name"] for route in routes], ["orders", "keyed", "long", "rest"])
         self.assertEqual(routes[0]["match"]["path"], "/orders/{id}")
         self.assertEqual(routes[0]["upstream"], "app")
         self.assertEqual([route["request"] for route in routes], ["json -> form", "forward", "forward"])
@@ -175,6 +177,23 @@ class AdminTests(ProxyTestCase):
         for target, body, wanted in [("/explain", body, 400), ("/explain?route=order", body, 404),
                                      ("/explain?route=rest", body, 400), ("/explain?route=orders", "{]", 422)]:
             self.assertEqual(self.admin.ask("POST", target, body)[0], wanted, target)
+
+    def test_explain_is_asked_for_another_method(self):
+        self.assertEqual(self.admin.ask("POST", "/explain?route=orders&method=POST", '{"a": 1}')[0], 200)
+        status, _, text = self.admin.ask("POST", "/explain?route=orders&method=PUT", '{"a": 1}')
+        self.assertEqual(status, 400)
+        self.assertIn(b"the route takes POST, not PUT", text)
+
+    def test_nobody_waits_for_a_long_explanation(self):
+        document = '{"a": [' + ",".join(["1"] * 100_000) + "]}"
+        with Client(self.admin.port) as client:
+            client.send("POST /explain?route=long HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        f"Content-Length: {len(document)}\r\n\r\n{document}")
+            # The document has come, and what is asked behind it is answered before it.
+            for _ in range(5):
+                self.assertEqual(self.admin.get("/live"), b"live\n")
+            self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
+            self.assertEqual(client.response("POST").status, 200)
 
     def test_transfers_shows_uploads_in_flight(self):
         with Client(self.recast.port) as client:

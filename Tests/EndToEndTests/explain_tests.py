@@ -550,6 +550,10 @@ routes:
             self.assertEqual(result.returncode, 0, result.errors)
             self.assertIn("\nDELETE /x\n", result.output)
             self.assertIn(said, result.output)
+        for method, data, said in (("PUT", b"a=1", "request: form -> json, here "), ("DELETE", b"", "request: forwarded as it came")):
+            result = self.recast("explain", path, "form", "--method", method, "--type", FORM, data=data)
+            self.assertIn(f"\n{method} /form\n", result.output, result.errors)
+            self.assertIn(said, result.output)
         for arguments, data, code, said in (
                 (("form", "--header", "Content-Type: application/json"), b'{"a":1}', 65, "unsupported_media_type"),
                 (("other", "--header", "content-type: text/plain"), b"a", 64, "a body of text/plain passes as it came"),
@@ -593,6 +597,8 @@ routes:
             (["any"], "--type application/json"),
             (["orders", "--header", "x"], "'Name: value'"),
             (["orders", "--path", "/other"], "doesn't take /other"),
+            (["orders", "--method", "GET"], "not GET"),
+            (["to-query", "--method", "A B"], "this is no request"),
         ):
             with self.subTest(arguments=arguments):
                 result = self.recast("explain", self.file, *arguments, data=b"{}")

@@ -49,7 +49,7 @@ enum AdminEndpoint: String, CaseIterable {
         case .index, .routes, .upstreams, .config, .drain, .replay, .routeCounts, .trial, .options: ([], [])
         case .transfers: (["id", "route", "interval"], [])
         case .logLevel: (["level"], [])
-        case .explain: (["route", "type", "path", "query"], ["header"])
+        case .explain: (["route", "type", "method", "path", "query"], ["header"])
         case .exchanges: (["route", "status", "code", "method"], [])
         case .exchange: (["id"], [])
         case .learn: (["route", "count"], [])

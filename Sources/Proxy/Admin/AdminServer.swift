@@ -42,7 +42,7 @@ final class AdminServer {
     }
     /// Requests that the console sends again.
     var replays = 0
-    /// Answers of the console that are being made.
+    /// Answers that take long and are being made.
     private var readings = 0
     /// Who waits for metrics that aren't gathered yet, and whether others are being gathered and written.
     private var scrapers: [(AdminResponse) -> Void] = []
@@ -57,7 +57,7 @@ final class AdminServer {
     static let transferLimit = 1000
     /// Readers of events at most: each costs a look at all workers, and a connection that others may need.
     static let feedLimit = 16
-    /// Answers of the console that are made at once.
+    /// Answers that take long, as the console's do, and are made at once.
     static let readingLimit = 16
 
     /// Listens on the addresses that `settings` name, beside other processes where `lifecycle` lets them, from `takePlaces` on.
@@ -190,7 +190,7 @@ final class AdminServer {
         case .drain:
             control.beginDrain()
             respond(.json(.object([("draining", .bool(true))]), status: 202))
-        case .explain: respond(explain(request))
+        case .explain: read(respond) { explain(request, $0) }
         case .console: if let page { respond(page) }
         case .exchanges where request.wantsEvents: answerExchanges(request, control, respond)
         case .exchanges: read(respond) { answerExchanges(request, control, $0) }
@@ -210,7 +210,7 @@ final class AdminServer {
         _ respond: @escaping (AdminResponse) -> Void, _ work: (@escaping (AdminResponse) -> Void) -> Void
     ) {
         guard readings < Self.readingLimit else {
-            return respond(.fault(503, "\(Self.readingLimit) answers of the console are being made already"))
+            return respond(.fault(503, "\(Self.readingLimit) answers that take long are being made already"))
         }
         readings += 1
         work { [weak self] response in
@@ -378,19 +378,26 @@ final class AdminServer {
         return .json(.object([("level", .text(OperationalLog.level.rawValue))]))
     }
 
-    private func explain(_ request: AdminRequest) -> AdminResponse {
-        guard let route = request.value("route") else { return .fault(400, "which route? As in /explain?route=orders") }
+    private func explain(_ request: AdminRequest, _ respond: @escaping (AdminResponse) -> Void) {
+        guard let route = request.value("route") else {
+            return respond(.fault(400, "which route? As in /explain?route=orders"))
+        }
         // What tools send of themselves with every body says nothing of this one.
         let sent = request.contentType == "application/x-www-form-urlencoded" ? nil : request.contentType
-        let explanation = services.explain(
-            .init(
-                route: route, body: request.body, type: request.value("type") ?? sent, path: request.value("path"),
-                query: request.value("query"), headers: request.query.filter { $0.name == "header" }.map(\.value),
-                wantsJSON: request.wantsJSON))
-        guard explanation.status == 200 else { return .fault(explanation.status, explanation.text) }
-        var answer = AdminResponse.text(explanation.text)
-        if request.wantsJSON { answer.contentType = "application/json" }
-        return answer
+        let sample = AdminServices.Sample(
+            route: route, body: request.body, type: request.value("type") ?? sent, method: request.value("method"),
+            path: request.value("path"), query: request.value("query"),
+            headers: request.query.filter { $0.name == "header" }.map(\.value), wantsJSON: request.wantsJSON)
+        let explain = services.explain()
+        // A large document takes as long as it does, and probes must not wait for it.
+        aside.run {
+            explain(sample)
+        } _: { explanation in
+            guard explanation.status == 200 else { return respond(.fault(explanation.status, explanation.text)) }
+            var answer = AdminResponse.text(explanation.text)
+            if sample.wantsJSON { answer.contentType = "application/json" }
+            respond(answer)
+        }
     }
 
     private var config: AdminValue {

@@ -34,6 +34,8 @@ public struct AdminServices {
         public var body: [UInt8]
         /// Nil: the type that the route takes.
         public var type: String?
+        /// Nil: the first one that the route takes.
+        public var method: String?
         public var path: String?
         public var query: String?
         /// `Name: value` each.
@@ -63,16 +65,19 @@ public struct AdminServices {
         }
     }
 
+    /// What says where each field of a sample goes, on whatever thread.
+    public typealias Explainer = @Sendable (Sample) -> Explanation
     /// What answers an object in JSON with another one, on whatever thread.
     public typealias Attempt = @Sendable ([UInt8]) -> Explanation
     /// What makes a proposal for a route of bodies as those that it got, on whatever thread.
     public typealias Lesson = @Sendable (_ route: String, _ bodies: [Body]) -> Explanation
 
     public var settings: () -> Settings
-    public var explain: (Sample) -> Explanation
+    /// What explains samples by the settings as they are now. It takes long, so that no loop waits for it.
+    public var explain: () -> Explainer
     /// The settings that were read last are in effect now.
     public var adopted: () -> Void
-    /// What answers, by the settings as they are now, what the console wants to try. It takes long, so that no loop waits for it.
+    /// As above, what answers what the console wants to try.
     public var tryOut: () -> Attempt
     /// As above, what proposes what a route is to do, as an object in JSON, or says why not.
     public var learn: () -> Lesson
@@ -82,7 +87,7 @@ public struct AdminServices {
     public var hint: (_ word: String, _ known: [String]) -> String
 
     public init(
-        settings: @escaping () -> Settings, explain: @escaping (Sample) -> Explanation,
+        settings: @escaping () -> Settings, explain: @escaping () -> Explainer,
         adopted: @escaping () -> Void = {},
         tryOut: @escaping () -> Attempt = {
             { _ in .init(status: 501, text: "{\"status\":501,\"error\":\"nothing can be tried here\"}\n") }

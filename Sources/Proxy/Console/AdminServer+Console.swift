@@ -86,9 +86,9 @@ extension AdminServer {
         let mask = mask
         findExchange(request.value("id"), control, respond) { [weak self] kept in
             guard let self else { return }
-            let moves = kept.moves(services.explain)
+            let explain = services.explain()
             aside.run {
-                kept.value(mask, moves).document.span.copied()
+                kept.value(mask, kept.moves(explain)).document.span.copied()
             } _: {
                 respond(.json($0))
             }

@@ -191,7 +191,8 @@ struct KeptExchange: Sendable {
         guard let body = message.decoded(limit: ConsoleSettings.greatestBody), body.isWhole else {
             return (.none, "only the beginning of the body is kept")
         }
-        let target = ShownHead(fromClient.head, NameMask([])).line.split(separator: " ").dropFirst().first ?? ""
+        let line = ShownHead(fromClient.head, NameMask([])).line.split(separator: " ")
+        let target = line.dropFirst().first ?? ""
         let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
         // The body is explained as it is without its coding.
         let ofBody = ["content-encoding", "content-length", "transfer-encoding"]
@@ -200,7 +201,7 @@ struct KeptExchange: Sendable {
         let explanation = explain(
             .init(
                 route: route, body: body.bytes, type: message.field("content-type"),
-                path: parts.first?.hasPrefix("/") == true ? parts.first : nil,
+                method: line.first.map(String.init), path: parts.first?.hasPrefix("/") == true ? parts.first : nil,
                 query: parts.count > 1 ? parts[1] : nil, headers: headers, wantsJSON: true, wantsMovesOnly: true,
                 responseStatus: status))
         guard explanation.status == 200 else { return (.none, explanation.text) }

@@ -36,6 +36,8 @@ public struct SampleRequest: Hashable, Sendable {
         public var responseHeaders: [Header]
     }
 
+    /// Nil: the first one that the route takes, and POST where it takes any.
+    public var method: String?
     /// Nil: the route's own path, in which each variable stands for its name: `/orders/id`.
     public var path: String?
     /// Without the question mark; nil: there is none.
@@ -50,7 +52,7 @@ public struct SampleRequest: Hashable, Sendable {
     public func values(for route: Route) throws(Fault) -> Values {
         let head = try head(for: route)
         let captures = try captures(of: head, on: route)
-        let method = route.match.methods.first ?? "POST"
+        let method = method(for: route)
         let path = path(for: route)
         let address = Array(client.utf8)
         var scratch = OutputBuffer()
@@ -142,6 +144,9 @@ public struct SampleRequest: Hashable, Sendable {
 
     private func path(for route: Route) -> String { path ?? Self.path(of: route.match.path) }
 
+    /// The method of a request to the route that says none itself.
+    public func method(for route: Route) -> String { method ?? route.match.methods.first ?? "POST" }
+
     /// Where the variables of the route's path stand in the path of `head`.
     private func captures(of head: borrowing MessageHead, on route: Route) throws(Fault) -> PathCaptures {
         let alone = Route(index: 0, name: route.name, match: RouteMatch(path: route.match.path), upstream: 0)
@@ -170,7 +175,10 @@ public struct SampleRequest: Hashable, Sendable {
         if let coding, coding.value.lowercased() != "identity" {
             throw Fault(reason: "the sample is a body without content coding: leave Content-Encoding out")
         }
-        let method = route.match.methods.first ?? "POST"
+        let (method, taken) = (method(for: route), route.match.methods)
+        guard taken.isEmpty || taken.contains(method) else {
+            throw Fault(reason: "the route takes \(taken.joined(separator: ", ")), not \(method)")
+        }
         var text = "\(method) \(path(for: route))\(query.map { "?\($0)" } ?? "") HTTP/1.1\r\n"
         if !headers.contains(where: { $0.name.lowercased() == "host" }) { text += "Host: recast.example\r\n" }
         for header in headers { text += "\(header.name): \(header.value)\r\n" }
@@ -179,7 +187,7 @@ public struct SampleRequest: Hashable, Sendable {
         var parser = RequestParser()
         do {
             guard try parser.parse(bytes.span, into: &head) == bytes.count else {
-                throw Fault(reason: "a header or the query has a line end")
+                throw Fault(reason: "the method, a header or the query has a line end")
             }
         } catch let error as WireError {
             throw Fault(reason: "this is no request: \(error.reason)")
