@@ -66,14 +66,15 @@ class Collector:
             self.script = script
 
     def _take(self, body):
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-        request = ExportTraceServiceRequest.FromString(body)
-        for resource in request.resource_spans:
+        for resource in _read(body).resource_spans:
             self.resources.append(attributes(resource.resource))
             for scope in resource.scope_spans:
                 self.scopes.append(scope.scope)
                 self.spans.extend(scope.spans)
+
+    def count_of_last(self):
+        """The spans in the request that came last."""
+        return sum(len(scope.spans) for resource in _read(self.posts[-1][2]).resource_spans for scope in resource.scope_spans)
 
     def wait_for_posts(self, count):
         with self.changed:
@@ -101,6 +102,12 @@ class Collector:
         self.over.set()
         self.server.shutdown()
         self.server.server_close()
+
+
+def _read(body):
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    return ExportTraceServiceRequest.FromString(body)
 
 
 def attributes(message):

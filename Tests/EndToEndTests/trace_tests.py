@@ -488,6 +488,28 @@ class CollectorTests(TracedTestCase):
         self.assertEqual(len(self.collector.posts), 1)
         self.recast.says("answers with 400")
 
+    def test_a_batch_that_is_too_long_goes_in_halves(self):
+        """Down to single spans; one that is too long by itself is dropped, and no other with it."""
+        singles = []
+
+        def answer(_):
+            if self.collector.count_of_last() > 1:
+                return 413, {}, b""
+            singles.append(self.collector.posts[-1][2])
+            return 413 if len(singles) == 1 else 200, {}, b""
+
+        self.collector.reset(answer)
+        for _ in range(2):
+            self.send("GET", "/plain/a")
+        self.wait_for_metric(self.before["sent"] + 3, "recast_tracing_spans_total", result="sent")
+        self.settled()
+        self.assertEqual(self.grown(), {"sent": 3, "dropped_queue": 0, "dropped_failed": 1, "rejected": 0})
+        self.assertEqual((len(set(singles)), len({span.span_id for span in self.collector.spans})), (4, 3))
+        self.recast.says("spans at once, which go in halves")
+        self.collector.reset()
+        response = self.send("GET", "/plain/a")
+        self.assertEqual(len(self.collector.spans_of(response.fields.get("x-request-id"))), 2)
+
     def test_what_is_rejected_is_counted(self):
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 

@@ -160,6 +160,7 @@ import Testing
         let name = try Message(scope.bytes[1]?[0] ?? []).text(1)
         #expect(name == "recast")
         #expect(scope.bytes[2] == spans)
+        #expect(SpanWriter.spans(in: SpanWriter.request(spans, service: "edge").span) == spans)
     }
 
     @Test(
@@ -182,10 +183,12 @@ import Testing
         #expect(queue.add([1]) && queue.add([2]) && queue.add([3]) && !queue.add([4]))
         #expect(queue.take(2) == [[1], [2]] && queue.sending == 2 && queue.waitingCount == 1)
         #expect(queue.count == 3 && !queue.add([5]))
-        queue.sent()
+        queue.sent(1)
+        #expect(queue.count == 2 && queue.sending == 1)
+        queue.sent(1)
         #expect(queue.count == 1 && queue.add([6]) && queue.add([7]) && !queue.add([8]))
         #expect(queue.take(5) == [[3], [6], [7]])
-        queue.sent()
+        queue.sent(3)
         #expect(queue.take(5).isEmpty && queue.add([9]) && queue.drop() == 1 && queue.count == 0)
     }
 

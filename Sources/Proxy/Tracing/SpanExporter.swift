@@ -13,6 +13,11 @@ final class SpanExporter {
     private var backoff = ExportBackoff()
     /// The batch on its way, with its request; kept to be sent again.
     private var batch: (count: Int, body: OutputBuffer)?
+    /// Those that were one batch with it, and too much for the collector together; and as many of them as it may take at once.
+    private var rest: [[UInt8]] = []
+    private var most = 0
+    /// Whether a batch was too long, which was logged then.
+    private var isTooLong = false
     /// Sends what waits; or, while there is a batch, that again.
     private var timer: Timer!
     /// Called once when nothing is left: no more spans come.
@@ -65,6 +70,7 @@ final class SpanExporter {
         same.batch = settings.batch
         same.interval = settings.interval
         guard same == settings, finishing == nil, !isFinished else { return false }
+        if other.batch != settings.batch { isTooLong = false }
         settings = other
         queue.limit = other.queue
         if batch == nil, queue.waitingCount > 0, !isSoon {
@@ -109,9 +115,9 @@ final class SpanExporter {
             OperationalLog.logger.warning("\(left) spans were not sent before the end")
         }
         counters.waiting -= left
-        queue.sent()
+        queue.sent(queue.sending)
         _ = queue.drop()
-        batch = nil
+        (batch, rest) = (nil, [])
         done()
     }
 
@@ -121,8 +127,32 @@ final class SpanExporter {
         isSoon = false
         let spans = queue.take(settings.batch)
         guard !spans.isEmpty else { return }
+        post(spans)
+    }
+
+    private func post(_ spans: [[UInt8]]) {
         batch = (spans.count, SpanWriter.request(spans, service: settings.service))
         post()
+    }
+
+    /// Sends half of a batch that was too long, and the others behind it. Returns false of a single span.
+    private func halve(_ batch: (count: Int, body: OutputBuffer)) -> Bool {
+        guard batch.count > 1 else { return false }
+        counters.retried += 1
+        backoff.end()
+        let spans = SpanWriter.spans(in: batch.body.span)
+        most = (batch.count + 1) / 2
+        if !isTooLong {
+            OperationalLog.logger.warning(
+                """
+                the collector of spans, \(settings.host):\(settings.port), takes no \(batch.count) spans at once, which go in \
+                halves: a smaller tracing.batch spares the attempt
+                """)
+        }
+        isTooLong = true
+        rest = spans[most...] + rest
+        post(Array(spans[..<most]))
+        return true
     }
 
     private func post() {
@@ -154,6 +184,7 @@ final class SpanExporter {
                 return endBatch()
             }
             reason = "it answers with \(answer.status)"
+            if answer.status == 413, halve(batch) { return }
             if ExportBackoff.repeats(answer.status), repeats(asked: answer.retryAfter) { return }
         case .failed(let why):
             reason = why
@@ -181,9 +212,15 @@ final class SpanExporter {
 
     private func endBatch() {
         backoff.end()
-        counters.waiting -= queue.sending
-        queue.sent()
+        let count = batch?.count ?? 0
+        counters.waiting -= count
+        queue.sent(count)
         batch = nil
+        if !rest.isEmpty {
+            let next = Array(rest.prefix(most))
+            rest.removeFirst(next.count)
+            return post(next)
+        }
         if queue.waitingCount == 0 {
             if finishing != nil { giveUp() }
         } else if queue.waitingCount >= settings.batch || finishing != nil {

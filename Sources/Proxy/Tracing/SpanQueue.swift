@@ -25,8 +25,8 @@ struct SpanQueue {
         return batch
     }
 
-    /// The batch is gone, one way or the other.
-    mutating func sent() { sending = 0 }
+    /// So many of those on their way are gone, one way or the other.
+    mutating func sent(_ count: Int) { sending -= count }
 
     /// Forgets all that wait; returns how many.
     mutating func drop() -> Int {

@@ -176,6 +176,23 @@ struct SpanWriter {
         return output
     }
 
+    /// The spans of such a request.
+    static func spans(in request: Span<UInt8>) -> [[UInt8]] {
+        var ranges = [0..<request.count]
+        // Of the request the resource's spans, of those the scope's, and each of these.
+        for number in [1, 2, 2] {
+            var inner: [Range<Int>] = []
+            for range in ranges {
+                var reader = FieldReader(range)
+                while let field = try? reader.next(in: request) {
+                    if field.number == number, let bytes = try? field.bytes() { inner.append(bytes) }
+                }
+            }
+            ranges = inner
+        }
+        return ranges.map { request.extracting($0).copied() }
+    }
+
     /// How many spans the collector says that it has refused, in an `ExportTraceServiceResponse`; 0 where that can't be read.
     static func rejected(in response: Span<UInt8>) -> Int {
         var rejected: UInt64 = 0
