@@ -209,6 +209,19 @@ class ConsoleMaskTests(ConsoleTestCase):
         self.assertEqual(shown[0]["target"], "http://***@x/plain")
         self.assertNotIn("qw3rt", json.dumps(self.console.json(f"/console/exchange?id={shown[0]['id']}")))
 
+    def test_what_is_refused_by_its_host_is_not_shown_either(self):
+        with Client(self.recast.port) as client:
+            client.send("GET /plain HTTP/1.1\r\nHost: ada:qw3rt@x\r\nX-Forwarded-Host: ada:qw3rt@x, b\r\n\r\n")
+            self.assertEqual(client.response().status, 400)
+        shown = []
+
+        def look():
+            shown[:] = [each for each in self.console.list() if each["code"] == "http_bad_host"]
+            return bool(shown)
+        wait_until("it is kept", look)
+        self.assertEqual(shown[0]["host"], "***@x")
+        self.assertNotIn("qw3rt", json.dumps(self.console.json(f"/console/exchange?id={shown[0]['id']}")))
+
     def test_a_target_that_is_left_as_it_is_shown_goes_as_it_was(self):
         target = "/plain;token=qw3rt/y?a=1&next=%2Fz%3Ftoken%3Dqw3rt"
         _, first = self.exchange("GET", target)

@@ -471,6 +471,23 @@ import Testing
     }
 
     @Test(
+        "hosts have no users, and where one is written it is masked, whatever a password holds",
+        arguments: [
+            ("Host", "ada:pw@h", "***@h"), ("host", "token@h:80", "***@h:80"), ("Host", "ada:p, w=@x@h", "***@h"),
+            ("X-Forwarded-Host", "ada:pw@h, b:pw@i", "***@i"),
+            ("Forwarded", "host=\"ada:pw@h\";for=1", "***@h\";for=1"),
+            ("X-Backend", "ada:pw@h", "***@h"), ("Host", "h:80", "h:80"), ("From", "ada@h", "ada@h"),
+            ("X-Note", "to: ada@h", "to: ada@h"), ("X-Time", "12:30", "12:30"),
+        ])
+    func hosts(name: String, value: String, shown: String) {
+        for (mask, shown) in [(mask, shown), (NameMask([]), value)] {
+            let head = ShownHead(Array("GET / HTTP/1.1\r\n\(name): \(value)\r\n\r\n".utf8), mask)
+            #expect(head.fields.map(\.value) == [shown])
+            #expect(head.fields.map(\.isMasked) == [shown != value])
+        }
+    }
+
+    @Test(
         "of addresses users, parameters of paths, and by their names those of queries and fragments are masked",
         arguments: [
             ("/x;token=abc", "/x;token=***"), ("/x;jsessionid=abc/y;v=1?a=1", "/x;jsessionid=***/y;v=***?a=1"),

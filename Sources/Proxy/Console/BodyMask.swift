@@ -195,9 +195,10 @@ struct BodyMask {
         return body
     }
 
-    /// Masks the value of a head's field, whose name says nothing.
-    static func field(_ mask: NameMask, _ value: [UInt8]) -> BodyMask {
+    /// Masks the value of the field `name` of a head, which is none of those that are masked whole.
+    static func field(_ mask: NameMask, _ value: [UInt8], of name: String = "") -> BodyMask {
         if isAddress(value) { return address(mask, value) }
+        if sayHosts(name) || isUserAtHost(value) { return host(mask, value) }
         var body = BodyMask(value, mask, depth: 1)
         if !mask.isEmpty {
             body.maskEscaped()
@@ -209,6 +210,30 @@ struct BodyMask {
         }
         body.copy(to: body.bytes.count)
         return body
+    }
+
+    /// Masks what may be a user with a password in front of hosts: all up to the last `@`, since a password may hold any sign.
+    private static func host(_ mask: NameMask, _ value: [UInt8]) -> BodyMask {
+        var body = BodyMask(value, mask)
+        if !mask.isEmpty, let sign = value.lastIndex(of: UInt8(ascii: "@")) {
+            if let colon = value[..<sign].firstIndex(of: UInt8(ascii: ":")) { body.note(value[(colon + 1)..<sign]) }
+            body.hide(to: sign)
+        }
+        body.copy(to: value.count)
+        return body
+    }
+
+    /// Whether a field of that name has hosts, which have no users: a request whose Host has one is refused, and shown all the same.
+    private static func sayHosts(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return name.hasSuffix("host") || name == "forwarded"
+    }
+
+    /// Whether the whole value is a host behind a user with a password: `ada:pw@host`.
+    private static func isUserAtHost(_ value: [UInt8]) -> Bool {
+        guard let sign = value.lastIndex(of: UInt8(ascii: "@")), let colon = value.firstIndex(of: UInt8(ascii: ":"))
+        else { return false }
+        return colon < sign && !value.contains { $0.isWhiteSpace || "\"{[<=".utf8.contains($0) }
     }
 
     /// Whether the whole value is an address: that of a page, or the target of another request.

@@ -181,7 +181,7 @@ struct ShownHead {
                 note(value, of: text.lowercased())
                 fields.append(Field(name: text, bytes: Array("\(NameMask.replacement)".utf8), isMasked: true))
             } else {
-                let masked = BodyMask.field(mask, value)
+                let masked = BodyMask.field(mask, value, of: text)
                 values += masked.values
                 fields.append(Field(name: text, bytes: masked.output, isMasked: masked.count > 0))
             }
