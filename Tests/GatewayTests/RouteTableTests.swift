@@ -335,6 +335,41 @@ import Testing
         }
     }
 
+    @Test("of many beginnings behind one slash the first route decides, with its rest", arguments: 0..<40)
+    func beginnings(seed: UInt64) throws {
+        var generator = SplitMix(state: seed)
+        let pieces = ["a", "b", "%61", "%2F", "-", "ab", "%C3%A4"]
+        func text(_ most: Int) -> String {
+            (0..<Int.random(in: 0...most, using: &generator)).map { _ in pieces.randomElement(using: &generator)! }
+                .joined()
+        }
+        let matches = try (0..<Int.random(in: 1...60, using: &generator)).map { index in
+            let path = index.isMultiple(of: 5) ? "/\(text(3))" : "/\(text(3))*"
+            var match = RouteMatch(path: try PathPattern(parsing: path))
+            if Int.random(in: 0..<4, using: &generator) == 0 { match.methods = ["POST"] }
+            return match
+        }
+        let table = RouteTable(Self.routes(matches))
+        let alone = matches.map { RouteTable([Route(index: 0, name: "r", match: $0, upstream: 0)]) }
+        for _ in 0..<60 {
+            let slash = Bool.random(using: &generator) ? "/" : ""
+            let end = ["", "/", "/a"].randomElement(using: &generator)!
+            let path = "/\(slash)\(text(4))\(end)"
+            let request = try requestHead("GET", path)
+            var expected: (index: Int, captures: PathCaptures)?
+            for (index, one) in alone.enumerated() where expected == nil {
+                if case .found(let found) = one.find(request) { expected = (index, found.captures) }
+            }
+            guard case .found(let found) = table.find(request) else {
+                #expect(expected == nil, "\(path)")
+                continue
+            }
+            #expect(found.route.index == expected?.index, "\(path)")
+            let count = found.route.match.path.variables.count
+            for variable in 0..<count { #expect(found.captures[variable] == expected?.captures[variable], "\(path)") }
+        }
+    }
+
     @Test("a request that has the same in the fields that chose a route finds the same", arguments: 0..<40)
     func fieldsThatChoose(seed: UInt64) throws {
         var generator = SplitMix(state: seed)

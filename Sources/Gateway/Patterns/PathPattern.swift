@@ -165,7 +165,7 @@ struct PathLiteral: Hashable, Sendable {
 
     /// As above; a percent sign without its digits is a byte like any other, where such are let in at all.
     @inline(__always)
-    private static func nextOrByte(_ path: Span<UInt8>, _ at: inout Int) -> UInt16 {
+    static func nextOrByte(_ path: Span<UInt8>, _ at: inout Int) -> UInt16 {
         if let unit = next(path, &at) { return unit }
         at += 1
         return UInt16(UInt8(ascii: "%"))

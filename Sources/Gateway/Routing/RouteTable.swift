@@ -41,7 +41,7 @@ public final class RouteTable: Sendable {
         var any: Int
         /// The routes whose path ends here.
         var ends: Choice
-        /// Among `stars`.
+        /// Among `stars`; more than a few stand in the order of their units.
         var stars: Range<Int>
     }
 
@@ -111,7 +111,11 @@ public final class RouteTable: Sendable {
             ) {
                 literals.append(Literal(hash: hash, units: add(literal), node: next))
             }
-            for (prefix, group) in node.rests.sorted(by: { $0.value < $1.value }) {
+            let rests = node.rests.sorted { $0.value < $1.value }
+            let isMany = rests.count > RouteTable.fewRoutes
+            for (prefix, group) in isMany
+                ? rests.sorted(by: { $0.key.units.lexicographicallyPrecedes($1.key.units) }) : rests
+            {
                 stars.append(Star(prefix: add(prefix), routes: choice(of: groups[group])))
             }
             let ends = node.ends.map { choice(of: groups[$0]) } ?? Choice()
@@ -225,7 +229,7 @@ public final class RouteTable: Sendable {
         (candidates, units) = (lists.candidates, lists.units)
     }
 
-    /// So many routes for one path are compared one by one.
+    /// So many routes for one path, or beginnings behind one slash, are compared one by one.
     private static let fewRoutes = 8
 
     /// The hash of a header field's name, and of its value behind it.
@@ -377,13 +381,17 @@ public final class RouteTable: Sendable {
         let first = start
         var start = start
         if skipsSlashes { while start < path.count, path[start] == UInt8(ascii: "/") { start &+= 1 } }
-        for index in node.stars {
-            let star = stars[index]
-            guard let end = end(of: star.prefix, in: path, from: start, to: path.count) else { continue }
-            // Slashes that count for nothing here go on with the path: what stands for the rest begins with them.
-            search.way.push((star.prefix.isEmpty ? first : end)..<path.count)
-            consider(star.routes, head, &search)
-            search.way.pop()
+        if node.stars.count > Self.fewRoutes {
+            considerPrefixes(node.stars, path, from: start, rest: first, head, &search)
+        } else {
+            for index in node.stars {
+                let star = stars[index]
+                guard let end = end(of: star.prefix, in: path, from: start, to: path.count) else { continue }
+                // Slashes that count for nothing here go on with the path: what stands for the rest begins with them.
+                search.way.push((star.prefix.isEmpty ? first : end)..<path.count)
+                consider(star.routes, head, &search)
+                search.way.pop()
+            }
         }
         guard !node.literals.isEmpty || node.any >= 0 else { return }
         let end = Scan.firstIndex(of: UInt8(ascii: "/"), in: path, from: start) ?? path.count
@@ -394,6 +402,30 @@ public final class RouteTable: Sendable {
             search.way.push(start..<end)
             enter(node.any, path, behind: end, head, &search)
             search.way.pop()
+        }
+    }
+
+    /// As above, of many stars: those whose beginning the path has are found unit by unit, and not one by one.
+    @inline(never)
+    private func considerPrefixes(
+        _ all: Range<Int>, _ path: Span<UInt8>, from start: Int, rest first: Int, _ head: borrowing MessageHead,
+        _ search: inout Search
+    ) {
+        var (places, at, count) = (all, start, 0)
+        while true {
+            // The one that ends here stands in front of those that go on.
+            if let place = places.first, stars[place].prefix.count == count {
+                search.way.push((count == 0 ? first : at)..<path.count)
+                consider(stars[place].routes, head, &search)
+                search.way.pop()
+                places = (place + 1)..<places.upperBound
+            }
+            guard !places.isEmpty, at < path.count else { return }
+            let unit = PathLiteral.nextOrByte(path, &at)
+            let low = Self.first(in: places) { units[stars[$0].prefix.lowerBound + count] >= unit }
+            let high = Self.first(in: low..<places.upperBound) { units[stars[$0].prefix.lowerBound + count] > unit }
+            places = low..<high
+            count += 1
         }
     }
 
