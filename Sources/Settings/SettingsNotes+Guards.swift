@@ -7,13 +7,16 @@ extension SettingsNotes {
         let guards = settings.routes.map { Guards($0) }
         // Mostly nobody guards, or all do.
         if Set(guards).count < 2 { return [] }
-        let matches = settings.routes.map(\.match)
-        var ways: [Way: [Int]] = [:]
+        // A file may have thousands of routes: of each only those are looked at that have its path, or take it in.
+        var paths = RouteCoverage()
+        for route in settings.routes { paths.append(route.match) }
+        let ways = Dictionary(grouping: settings.routes.indices) { settings.routes[$0].upstream }
+        var open: [Way: Set<Int>] = [:]
         return settings.routes.indices.compactMap { index in
             let way = Way(upstream: settings.routes[index].upstream, guards: guards[index])
-            let open = ways[way] ?? self.open(way, guards)
-            ways[way] = open
-            return note(index, guards, open, matches)
+            let others = open[way] ?? self.open(way, guards, among: ways[way.upstream] ?? [])
+            open[way] = others
+            return note(index, guards, others, paths)
         }
     }
 
@@ -24,11 +27,12 @@ extension SettingsNotes {
     }
 
     /// The routes that let through unasked what a way asks; what a rewrite makes of a request is another path.
-    private func open(_ way: Way, _ guards: [Guards]) -> [Int] {
-        settings.routes.indices.filter { number in
-            !way.guards.missing(in: guards[number]).isEmpty && settings.routes[number].upstream == way.upstream
-                && settings.routes[number].rewrite?.path.isEmpty != false
-        }
+    private func open(_ way: Way, _ guards: [Guards], among routes: [Int]) -> Set<Int> {
+        Set(
+            routes.filter { number in
+                !way.guards.missing(in: guards[number]).isEmpty
+                    && settings.routes[number].rewrite?.path.isEmpty != false
+            })
     }
 
     /// What asks who sends a request, or how often.
@@ -72,11 +76,11 @@ extension SettingsNotes {
         var why: String
     }
 
-    private func note(_ index: Int, _ guards: [Guards], _ open: [Int], _ matches: [RouteMatch]) -> SettingsNote? {
+    private func note(_ index: Int, _ guards: [Guards], _ open: Set<Int>, _ paths: RouteCoverage) -> SettingsNote? {
         let route = settings.routes[index]
         if open.isEmpty { return nil }
         for probe in probes(route) {
-            guard let other = first(of: open, taking: probe.match, besides: index, matches) else { continue }
+            guard let other = first(of: open, taking: probe.match, besides: index, paths) else { continue }
             return note(
                 .note, "guard_beside", index,
                 "\(probe.what) goes by the route \(settings.routes[other].name) to the same upstream, without "
@@ -88,23 +92,20 @@ extension SettingsNotes {
 
     /// The first of these routes that takes some of the requests; nil where another one takes all of them before.
     private func first(
-        of open: [Int], taking probe: RouteMatch, besides index: Int, _ matches: [RouteMatch]
+        of open: Set<Int>, taking probe: RouteMatch, besides index: Int, _ paths: RouteCoverage
     ) -> Int? {
-        guard let last = open.last else { return nil }
-        var next = 0
-        for number in 0...last {
-            while open[next] < number { next += 1 }
-            guard number != index, Self.meets(matches[number], probe) else { continue }
-            if open[next] == number { return number }
-            if matches[number].covers(probe) { return nil }
+        for number in paths.indices(covering: probe.path) where number != index {
+            let match = settings.routes[number].match
+            guard Self.meets(match, probe) else { continue }
+            if open.contains(number) { return number }
+            if match.covers(probe) { return nil }
         }
         return nil
     }
 
-    /// Whether some request meets both. Types and fields are the client's to choose.
+    /// Whether some request meets both, the path of the first taking in that of the second. Types and fields are the client's to choose.
     private static func meets(_ match: RouteMatch, _ probe: RouteMatch) -> Bool {
-        RouteMatch(path: match.path).covers(RouteMatch(path: probe.path))
-            && (match.methods.isEmpty || probe.methods.isEmpty || match.methods.contains(where: probe.methods.contains))
+        (match.methods.isEmpty || probe.methods.isEmpty || match.methods.contains(where: probe.methods.contains))
             && (match.hosts.isEmpty || probe.hosts.isEmpty
                 || match.hosts.contains { mine in
                     probe.hosts.contains { theirs in covers(mine, theirs) || covers(theirs, mine) }

@@ -18,7 +18,9 @@ extension SettingsNotes {
     var verificationNotes: [SettingsNote] {
         let open = settings.listen.filter { settings.listener(at: $0).tls == nil && !$0.isLocal }
         return settings.routes.indices.flatMap { index in
-            secretNotes(index) + topicNotes(index) + replayNotes(index) + challengeNotes(index)
+            secretNotes(index, short[settings.routes[index].name] ?? []) + topicNotes(index) + replayNotes(index)
+                + challengeNotes(index)
+        let short = Dictionary(grouping: secrets.filter { $0.bytes < Self.shortSecret }, by: \.route)
                 + clearNotes(index, open)
         }
     }
@@ -29,9 +31,9 @@ extension SettingsNotes {
     private static let shortSecret = 16
 
     /// The shortest secret of each kind.
-    private func secretNotes(_ index: Int) -> [SettingsNote] {
+    private func secretNotes(_ index: Int, _ short: [SecretLength]) -> [SettingsNote] {
         var shortest: [SecretLength] = []
-        for secret in secrets where secret.route == settings.routes[index].name && secret.bytes < Self.shortSecret {
+        for secret in short {
             if let known = shortest.firstIndex(where: { $0.what == secret.what }) {
                 if secret.bytes < shortest[known].bytes { shortest[known] = secret }
             } else {

@@ -414,6 +414,28 @@ import Testing
         }
     }
 
+    @Test("and so it is of routes that types alone tell apart", arguments: 0..<10)
+    func coverageByTypes(seed: UInt64) throws {
+        var generator = SplitMix(state: seed)
+        let types = ["*/*", "text/*", "text/plain", "text/html", "application/*", "application/json", "a/b"]
+        let matches = try (0..<100).map { _ in
+            var match = RouteMatch(path: try PathPattern(parsing: Bool.random(using: &generator) ? "/a" : "/*"))
+            match.types = try (0..<Int.random(in: 0...2, using: &generator)).map { _ in
+                try MediaRange(parsing: types.randomElement(using: &generator)!)
+            }
+            if Int.random(in: 0..<3, using: &generator) == 0 { match.methods = ["POST"] }
+            return match
+        }
+        var coverage = RouteCoverage()
+        for (index, match) in matches.enumerated() {
+            #expect(coverage.firstCovering(match) == matches[..<index].firstIndex { $0.covers(match) }, "\(match)")
+            #expect(
+                coverage.indices(covering: match.path)
+                    == matches[..<index].indices.filter { matches[$0].path.covers(match.path) })
+            coverage.append(match)
+        }
+    }
+
     @Test("the tests before this have routes of all kinds")
     func kinds() throws {
         var generator = SplitMix(state: 1)

@@ -773,3 +773,15 @@ import Testing
         }
     }
 }
+
+    @Test("a guess is made for each of many names that aren't there, as long as that takes no time")
+    func manyNames() {
+        let count = 500
+        let upstreams = (0..<count).map { "  service-\($0): 127.0.0.1:3000\n" }.joined()
+        let routes = (0..<count).map { "  - { name: r\($0), match: /r\($0), upstream: servica-\($0) }\n" }.joined()
+        let mistakes = SettingsTestFile.mistakes(
+            "version: 1\nlisten: 127.0.0.1:8080\nupstreams:\n\(upstreams)routes:\n\(routes)")
+        #expect(mistakes.count == count)
+        #expect(mistakes.first?.hasSuffix("no upstream \"servica-0\": did you mean \"service-0\"?") == true)
+        #expect(mistakes.last?.hasSuffix("no upstream \"servica-499\": it is none of the 500 that there are") == true)
+    }

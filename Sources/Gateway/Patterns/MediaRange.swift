@@ -39,6 +39,19 @@ public struct MediaRange: Hashable, Sendable {
         type.isEmpty || type == other.type && (subtype.isEmpty || subtype == other.subtype)
     }
 
+    /// The ranges that cover this one: itself, and those with stars.
+    var covering: [MediaRange] {
+        var all = [self]
+        if !subtype.isEmpty { all.append(MediaRange(type: type, subtype: "")) }
+        if !type.isEmpty { all.append(MediaRange(type: "", subtype: "")) }
+        return all
+    }
+
+    private init(type: String, subtype: String) {
+        self.type = type
+        self.subtype = subtype
+    }
+
     /// Whether the value of a Content-Type field is of this range.
     package func matches(contentType: Span<UInt8>) -> Bool {
         let essence = Self.essence(contentType)

@@ -79,16 +79,18 @@ struct RouteTree {
 /// thousands.
 public struct RouteCoverage {
     /// Routes with one path, told apart by what a route that they cover must have: one of their hosts, or else a value of their first
-    /// header field.
+    /// header field, or else one of their types.
     private struct Group {
-        /// Those that have neither.
+        /// Those that have none of these.
         var open: [Int] = []
         var keyed: [Key: [Int]] = [:]
+        var all: [Int] = []
     }
 
     private enum Key: Hashable {
         case host(HostPattern)
         case header(name: String, value: String)
+        case type(MediaRange)
     }
 
     private var tree = RouteTree()
@@ -101,12 +103,15 @@ public struct RouteCoverage {
     public mutating func append(_ match: RouteMatch) {
         let number = tree.group(of: match.path)
         if number == groups.count { groups.append(Group()) }
+        groups[number].all.append(matches.count)
         if !match.hosts.isEmpty {
             for host in Set(match.hosts) { groups[number].keyed[.host(host), default: []].append(matches.count) }
         } else if let condition = match.headers.first {
             for value in Set(condition.values) {
                 groups[number].keyed[.header(name: condition.name, value: value), default: []].append(matches.count)
             }
+        } else if !match.types.isEmpty {
+            for type in Set(match.types) { groups[number].keyed[.type(type), default: []].append(matches.count) }
         } else {
             groups[number].open.append(matches.count)
         }
@@ -119,6 +124,7 @@ public struct RouteCoverage {
         for condition in match.headers {
             if let value = condition.values.first { keys.append(.header(name: condition.name, value: value)) }
         }
+        keys += match.types.first.map { $0.covering.map(Key.type) } ?? []
         var first = matches.count
         tree.forEachCover(of: match.path) { number in
             let group = groups[number]
@@ -130,5 +136,12 @@ public struct RouteCoverage {
             }
         }
         return first < matches.count ? first : nil
+    }
+
+    /// The indices of the routes whose paths take all that `pattern` takes, whatever else they ask for, in their order.
+    public func indices(covering pattern: PathPattern) -> [Int] {
+        var indices: [Int] = []
+        tree.forEachCover(of: pattern) { indices += groups[$0].all }
+        return indices.sorted()
     }
 }

@@ -2,15 +2,15 @@
 package enum NearestWord {
     /// The word of `known` that differs from `word` by the fewest letters, when it is near enough to be meant.
     static func of(_ word: String, among known: [String]) -> String? {
-        let wanted = Array(word.lowercased())
+        let wanted = Array(word.lowercased().utf8)
         // Who writes `bool` means `boolean`.
         let longer = known.filter { wanted.count >= 3 && $0.lowercased().hasPrefix(word.lowercased()) }
         if longer.count == 1 { return longer[0] }
         let bound = max(1, min(wanted.count, 12) / 3)
         var best: (word: String, distance: Int)?
         // None is nearer than the letters that it has more or fewer.
-        for candidate in known where abs(candidate.count - wanted.count) <= bound {
-            let distance = distance(wanted, Array(candidate.lowercased()))
+        for candidate in known where abs(candidate.utf8.count - wanted.count) <= bound {
+            let distance = distance(wanted, Array(candidate.lowercased().utf8))
             if distance <= bound, distance < wanted.count, distance < best?.distance ?? .max {
                 best = (candidate, distance)
             }
@@ -20,7 +20,7 @@ package enum NearestWord {
 
     /// Whether one letter makes `other`, which is near, of `word`: a slip of the pen, whatever else the word may mean.
     static func isSlip(_ word: String, for other: String) -> Bool {
-        distance(Array(word.lowercased()), Array(other.lowercased())) <= 1
+        distance(Array(word.lowercased().utf8), Array(other.lowercased().utf8)) <= 1
     }
 
     /// Words that a message names at most, 40: there are as many routes as somebody wants.
@@ -34,8 +34,8 @@ package enum NearestWord {
         return "known are \(known.prefix(listed).joined(separator: ", "))\(more)"
     }
 
-    /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
-    private static func distance(_ first: [Character], _ second: [Character]) -> Int {
+    /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other, counted in bytes.
+    private static func distance(_ first: [UInt8], _ second: [UInt8]) -> Int {
         var beforeLast: [Int] = []
         var last = Array(0...second.count)
         for row in first.indices {

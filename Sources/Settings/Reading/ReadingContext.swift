@@ -6,6 +6,8 @@ final class ReadingContext {
     private(set) var mistakes: [SettingsMistake] = []
     /// What is in `mistakes` by its place and words: there may be thousands, and an alias tells each again.
     private var toldMistakes: Set<ToldMistake> = []
+    /// How many names may still be compared with one that isn't known: a file may have thousands of both.
+    private var comparisons = 200_000
     /// What was seen as files were loaded that an operator should know.
     private(set) var notes: [SettingsNote] = []
     private var toldNotes: Set<SettingsNote> = []
@@ -66,6 +68,15 @@ final class ReadingContext {
             line: position.line, column: position.column, message: message, code: code, route: route)
         // An alias repeats a value, and with it what is wrong there.
         if toldMistakes.insert(ToldMistake(position: position, message: message)).inserted { mistakes.append(mistake) }
+    }
+
+    /// The end of a message about a name that isn't among those that the file itself gives: a guess, or all of them. Once that has taken
+    /// as long as it may, how many there are.
+    func hint(for name: String, among known: [String]) -> String {
+        if known.isEmpty { return "there is none" }
+        guard known.count <= comparisons else { return "it is none of the \(known.count) that there are" }
+        comparisons -= known.count
+        return NearestWord.hint(for: name, among: known)
     }
 
     private struct ToldMistake: Hashable {

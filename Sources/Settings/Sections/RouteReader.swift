@@ -193,8 +193,8 @@ struct RouteReader {
         guard let name = context.text(node, "a route's upstream") else { return nil }
         section.record("upstream", name, .line(node.position.line))
         if let index = numbers[name] { return index }
-        let hint = upstreams.isEmpty ? "there is none" : NearestWord.hint(for: name, among: upstreams)
-        context.report(node.position, "there is no upstream \"\(name)\": \(hint)")
+        context.report(
+            node.position, "there is no upstream \"\(name)\": \(context.hint(for: name, among: upstreams))")
         return nil
     }
 }

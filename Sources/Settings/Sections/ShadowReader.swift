@@ -114,8 +114,7 @@ struct ShadowReader {
         guard let name = context.text(node, "\"upstream\"") else { return nil }
         part.record("upstream", name, .line(node.position.line))
         guard let index = upstreams.firstIndex(where: { $0.name == name }) else {
-            let names = upstreams.map(\.name)
-            let hint = names.isEmpty ? "there is none" : NearestWord.hint(for: name, among: names)
+            let hint = context.hint(for: name, among: upstreams.map(\.name))
             context.report(node.position, "there is no upstream \"\(name)\": \(hint)")
             return nil
         }
