@@ -283,7 +283,7 @@ public struct SettingsFile: Sendable {
                 read: { node, what in
                     guard let text = context.text(node, what) else { return nil }
                     if text == "auto" { return .some(nil) }
-                    return context.count(node, what, in: 1...1024).map { .some($0) } ?? nil
+                    return context.count(node, what, in: 1...1024, or: "auto").map { .some($0) } ?? nil
                 }
             ).value
         settings.queue = section.count("queue", standard: Sourced(settings.queue), in: 1...1_000_000).value

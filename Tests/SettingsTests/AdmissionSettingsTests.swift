@@ -151,7 +151,7 @@ import Testing
                 "2:23: \"head\" holds before a route is known: write it under \"limits\" at the top of the file"
             ),
             ("connections: { total: 0 }", "2:23: \"total\" is from 1 to 1000000, not 0"),
-            ("connections: { per_client: some }", "2:28: \"per_client\" is a whole number, not \"some\""),
+            ("connections: { per_client: some }", "2:28: \"per_client\" is auto, off or a whole number, not \"some\""),
             (
                 "connections: { total: 10, per_client: 11 }",
                 "2:39: \"per_client\" is at most \"total\", which is 10 here, not 11"
@@ -168,8 +168,26 @@ import Testing
                 "connections: { per_cleint: 1 }",
                 "2:16: \"connections\" has no key \"per_cleint\": did you mean \"per_client\"?"
             ),
+            ("connections: { total: off }", "2:23: \"total\" is auto or a whole number, not \"off\""),
+            ("connections: { requests: auto }", "2:26: \"requests\" is off or a whole number, not \"auto\""),
+            (
+                "connections: { age: on }",
+                "2:21: \"age\": a time is a whole number and a unit, as in 3s, not \"on\"; it may also be off"
+            ),
+            ("requests: { in_flight: auto }", "2:24: \"in_flight\" is off or a whole number, not \"auto\""),
+            (
+                "connections: \"{ total: 5 }\"",
+                "2:14: \"connections\" is a mapping of keys to values, not a single value: leave the quotes out"
+            ),
+            (
+                "connections:{ total: 5 }",
+                "2:1: the file has no key \"connections:{ total\": a space is missing behind the colon of \"connections:\""
+            ),
             ("connections: { age: 1 }", "2:21: \"age\": a time needs a unit (ms, s, m, h), as in 3s"),
-            ("connections: 5", "2:14: \"connections\" is a mapping of keys to values, not a single value"),
+            (
+                "connections: 5",
+                "2:14: \"connections\" is a mapping of keys to values, not a single value: its keys are age, per_client, requests, total"
+            ),
             ("requests: { in_flight: 0 }", "2:24: \"in_flight\" is from 1 to 1000000, not 0"),
             ("defaults: { rate: 1MiB }", "2:19: \"rate\" is a size in a second or off, as in 512KiB/s, not \"1MiB\""),
             ("defaults: { rate: 0B/s }", "2:19: \"rate\" is at least 1B/s; write off for none"),

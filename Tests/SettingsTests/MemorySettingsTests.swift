@@ -56,12 +56,15 @@ struct MemorySettingsTests {
             ("memory: { bodies: 1023KiB }", "3:19: \"bodies\" is at least 1MiB, not 1023KiB"),
             (
                 "memory: { bodies: much }",
-                "3:19: \"bodies\": a size is a whole number and a unit, as in 64KiB, not \"much\""
+                "3:19: \"bodies\": a size is a whole number and a unit, as in 64KiB, not \"much\"; it may also be auto"
             ),
             ("memory: { wait: 0s }", "3:17: \"wait\": a time is longer than nothing: 0s"),
             ("memory: { body: 1MiB }", "3:11: \"memory\" has no key \"body\": known are bodies, wait"),
             ("spool: { disk: 1MiB }", "3:10: \"spool\" has no key \"disk\": it stands in \"spool\" of an upstream"),
-            ("memory: 64MiB", "3:9: \"memory\" is a mapping of keys to values, not a single value"),
+            (
+                "memory: 64MiB",
+                "3:9: \"memory\" is a mapping of keys to values, not a single value: its keys are bodies, wait"
+            ),
         ])
     func mistakes(top: String, mistake: String) {
         #expect(

@@ -43,7 +43,10 @@ import Testing
                 "2:15: \"level\" is not \"x-${file:/run/x}!\": known are debug, info, warning, error"
             ),
             ("watch: ${env:SECRET}", "2:8: \"watch\" is true or false, not \"${env:SECRET}\""),
-            ("connections: { total: \"${env:SECRET}\" }", "2:23: \"total\" is a whole number, not \"${env:SECRET}\""),
+            (
+                "connections: { total: \"${env:SECRET}\" }",
+                "2:23: \"total\" is auto or a whole number, not \"${env:SECRET}\""
+            ),
             (
                 "admin: ${env:SECRET}",
                 "2:8: \"admin\": \"${env:SECRET}\" has no port: write HOST:PORT, as in 127.0.0.1:8080, \"[::1]:8080\" or "

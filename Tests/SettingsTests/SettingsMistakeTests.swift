@@ -34,7 +34,10 @@ import Testing
                 "2:8: \"admin\": \"localhost\" has no port: write HOST:PORT, as in 127.0.0.1:8080, \"[::1]:8080\" or "
                     + "unix:/run/recast.sock; or off for no admin port"
             ),
-            ("version: 1\nlog: text", "2:6: \"log\" is a mapping of keys to values, not a single value"),
+            (
+                "version: 1\nlog: text",
+                "2:6: \"log\" is a mapping of keys to values, not a single value: its keys are format, level"
+            ),
             (
                 "version: 1\nlog: { level: loud }",
                 "2:15: \"level\" is not \"loud\": known are debug, info, warning, error"
@@ -772,7 +775,6 @@ import Testing
             #expect(mistakes.contains { $0.contains("more than 64 lists and mappings") } == (depth > 64))
         }
     }
-}
 
     @Test("a guess is made for each of many names that aren't there, as long as that takes no time")
     func manyNames() {
@@ -785,3 +787,4 @@ import Testing
         #expect(mistakes.first?.hasSuffix("no upstream \"servica-0\": did you mean \"service-0\"?") == true)
         #expect(mistakes.last?.hasSuffix("no upstream \"servica-499\": it is none of the 500 that there are") == true)
     }
+}

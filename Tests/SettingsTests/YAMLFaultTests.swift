@@ -9,6 +9,27 @@ import Testing
     @Test(
         "the message says what to do, at the line where the mistake is",
         arguments: [
+            (
+                "routes:\n  -name: a\n    match: /a\n",
+                "5:3: a space is missing behind this dash: an element of a list begins with \"- \""
+            ),
+            (
+                "routes:\n  - name: a\n    match: /a\n  -{ name: b, match: /b }\n",
+                "7:3: a space is missing behind this dash: an element of a list begins with \"- \""
+            ),
+            (
+                "routes:\n  -name: a\n",
+                "5:3: \"routes\" is a list of at least one route: a space is missing behind the dash of \"-name\""
+            ),
+            (
+                "routes:\n  - { name: a, match: /a, upstream: app } x\n",
+                "5:43: nothing but a comment can stand behind the } that ends a value, and a comment has a space in front"
+            ),
+            (
+                "workers: - auto\n",
+                "4:10: a list can't begin in the line of its key: write [a, b], or each element in a line of its own below, behind "
+                    + "\"- \""
+            ),
             ("routes:\n\t- name: a\n", "5:1: a tab indents this line: YAML takes spaces only"),
             ("routes:\n  - name: a\n\t  match: /a\n", "6:1: a tab indents this line: YAML takes spaces only"),
             ("routes:\n  - name: a\n  \tmatch: /a\n", "6:3: a tab indents this line: YAML takes spaces only"),

@@ -358,7 +358,9 @@ extension ReadingContext {
     }
 
     /// A whole number in `range`, without a unit.
-    func count(_ node: SettingsNode, _ what: String, in range: ClosedRange<Int>) -> Int? {
+    ///
+    /// - Parameter word: what may stand in its place, and was looked for already.
+    func count(_ node: SettingsNode, _ what: String, in range: ClosedRange<Int>, or word: String? = nil) -> Int? {
         guard let text = text(node, what) else { return nil }
         let number = Int(text)
         if let number, range.contains(number), String(number) == text { return number }
@@ -369,19 +371,21 @@ extension ReadingContext {
             node.position,
             isWhole
                 ? "\(what) is from \(range.lowerBound) to \(range.upperBound), not \(text)"
-                : "\(what) is a whole number, not \"\(text)\"")
+                : "\(what) is \(word.map { "\($0) or " } ?? "")a whole number, not \"\(text)\"")
         return nil
     }
 
     /// Bytes, at least `minimum`.
-    func size(_ node: SettingsNode, _ what: String, from minimum: Int = 1) -> Int? {
+    ///
+    /// - Parameter word: what may stand in their place, and was looked for already.
+    func size(_ node: SettingsNode, _ what: String, from minimum: Int = 1, or word: String? = nil) -> Int? {
         guard let text = text(node, what) else { return nil }
         do {
             let size = try Units.size(text)
             if size >= minimum { return size }
             report(node.position, "\(what) is at least \(Units.describe(bytes: minimum)), not \(text)")
         } catch {
-            report(node.position, "\(what): \(error.reason)")
+            report(node.position, "\(what): \(error.reason)\(Self.beside(word, text))")
         }
         return nil
     }
@@ -394,12 +398,13 @@ extension ReadingContext {
         return nil
     }
 
-    func time(_ node: SettingsNode, _ what: String, mayBeZero: Bool = false) -> Duration? {
+    /// - Parameter word: what may stand in its place, and was looked for already.
+    func time(_ node: SettingsNode, _ what: String, mayBeZero: Bool = false, or word: String? = nil) -> Duration? {
         guard let text = text(node, what) else { return nil }
         do {
             return try Units.time(text, mayBeZero: mayBeZero)
         } catch {
-            report(node.position, "\(what): \(error.reason)")
+            report(node.position, "\(what): \(error.reason)\(Self.beside(word, text))")
             return nil
         }
     }
@@ -409,6 +414,12 @@ extension ReadingContext {
         guard let text = text(node, what) else { return nil }
         if words.contains(text) { return text }
         report(node.position, "\(what) is not \"\(text)\": \(NearestWord.hint(for: text, among: words))")
+    /// The end of a message about a text that was meant as a word, and is none of those that there are.
+    private static func beside(_ word: String?, _ text: String) -> String {
+        guard let word, text.first?.isLetter == true else { return "" }
+        return "; it may also be \(word)"
+    }
+
         return nil
     }
 

@@ -32,10 +32,22 @@ final class SectionReader {
     /// A reader for `node`, or nil, and a mistake, when it is no mapping.
     convenience init?(_ node: SettingsNode, _ what: String, path: String = "", _ context: ReadingContext) {
         guard case .mapping(let members) = node.content else {
-            context.report(node.position, "\(what) is a mapping of keys to values, not \(node.kind)")
+            let hint = Self.hint(instead: node, path, context)
+            context.report(node.position, "\(what) is a mapping of keys to values, not \(node.kind)\(hint)")
             return nil
         }
         self.init(context, node.position, what, path, members)
+    }
+
+    /// What to write where a single value stands for the section at `path`.
+    private static func hint(instead node: SettingsNode, _ path: String, _ context: ReadingContext) -> String {
+        guard case .scalar(let text, let isPlain) = node.content, !node.isNull else { return "" }
+        if !isPlain, text.hasPrefix("{") { return ": leave the quotes out" }
+        guard let level = context.level, !path.isEmpty, context.catalog == nil else { return "" }
+        // What of a route is deeper has other keys from case to case.
+        if level == .route || level == .defaults, path.contains(".") { return "" }
+        let keys = SettingsKeys.keys(of: SettingsKeys.section(path, at: level), at: level)
+        return keys.isEmpty ? "" : ": its keys are \(keys.joined(separator: ", "))"
     }
 
     /// A section that was not written: all its values are the standard ones.
@@ -127,7 +139,9 @@ final class SectionReader {
         for member in members {
             var hint = ""
             let nearest = NearestWord.of(member.key, among: known)
-            if let foreign = foreignPlace.flatMap({ ForeignKeys.hint(for: member.key, in: $0) }) {
+            if let missing = Self.spaceMissing(in: member.key) {
+                hint = ": a space is missing behind \(missing)"
+            } else if let foreign = foreignPlace.flatMap({ ForeignKeys.hint(for: member.key, in: $0) }) {
                 hint = ": \(foreign)"
             } else if let place = place(of: member.key) {
                 // A key that is known elsewhere may be a slip of the pen all the same, for one that isn't there.
@@ -144,6 +158,16 @@ final class SectionReader {
             context.report(member.position, "\(what) has no key \"\(member.key)\"\(hint)")
         }
         members = []
+    }
+
+    /// Which sign has no space behind it, so that more than a key was read as one: `headers:{ X-A`, and `-name`.
+    private static func spaceMissing(in key: String) -> String? {
+        if let colon = key.firstIndex(of: ":"), colon > key.startIndex,
+            key[..<colon].allSatisfy({ $0.isLetter || $0 == "_" })
+        {
+            return "the colon of \"\(key[...colon])\""
+        }
+        return key.first == "-" && key.dropFirst().first?.isLetter == true ? "the dash of \"\(key)\"" : nil
     }
 
     /// What of other proxies' settings this section is like.

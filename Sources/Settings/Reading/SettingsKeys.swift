@@ -70,6 +70,11 @@ enum SettingsKeys {
         }
     }
 
+    /// The keys that the section at `path` has at a level, by the alphabet; none where they are names.
+    static func keys(of section: String, at level: Level) -> [String] {
+        sections(level).filter { $0.value.contains(section) }.map(\.key).sorted()
+    }
+
     /// The path of a section within its level.
     static func section(_ path: String, at level: Level) -> String {
         guard case .upstream(let prefix) = level else { return path }

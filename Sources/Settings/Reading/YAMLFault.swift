@@ -29,6 +29,11 @@ struct YAMLFault {
         let line =
             lines.indices.contains(position.line - 1) ? lines[position.line - 1] : Substring.UnicodeScalarView()
         let rest = line.dropFirst(max(0, position.column - 1))
+        if form == nil, let place = Self.dashWithoutSpace(in: lines, before: position.line) {
+            self.position = place
+            message = "a space is missing behind this dash: an element of a list begins with \"- \""
+            return
+        }
         if let column = Self.bracketedAddress(in: line) {
             self.position.column = column
             message = "an address in brackets is a list in YAML: put it in quotes, as in \"[::1]:8080\""
@@ -48,6 +53,22 @@ struct YAMLFault {
         {
             self.position = missing
             message = "a space is missing behind this colon: a key ends in a colon and a space, as in key: value"
+        } else if context?.contains("block mapping") == true,
+            let missing = Self.colonWithoutSpace(in: lines, from: position.line, to: position.line)
+        {
+            self.position = missing
+            message = "a space is missing behind this colon: a key ends in a colon and a space, as in key: value"
+        } else if form == nil, context?.contains("flow") != true,
+            let sign = line.prefix(max(0, position.column - 1)).last(where: { $0 != " " }),
+            sign == "}" || sign == "]", let first = rest.first, first != "}", first != "]", first != ","
+        {
+            message =
+                "nothing but a comment can stand behind the \(sign) that ends a value, and a comment has a space in front"
+        } else if problem.contains("<document start>") {
+            message = "this line begins further left than the first one: the keys of one mapping begin in one column"
+        } else if problem.contains("block sequence entries") {
+            message =
+                "a list can't begin in the line of its key: write [a, b], or each element in a line of its own below, behind \"- \""
         } else if problem.hasPrefix("mapping values") {
             message = Self.misplacedKey(line, column: position.column)
         } else if let start, context?.contains("block collection") == true || problem.contains("'-' indicator") {
@@ -227,6 +248,25 @@ struct YAMLFault {
                 open = nil
             }
             before = sign
+        }
+        return nil
+    }
+
+    /// A dash that begins a line, with a key or a bracket right behind it: the line that can't be read or one of the two before it.
+    private static func dashWithoutSpace(
+        in lines: [Substring.UnicodeScalarView], before last: Int
+    ) -> SettingsNode.Position? {
+        for (index, line) in lines.prefix(last).enumerated() where index + 3 >= last {
+            let text = line.drop { $0 == " " }
+            guard text.first == "-", let next = text.dropFirst().first,
+                next == "{" || next == "[" || next.properties.isAlphabetic
+            else { continue }
+            let word = text.dropFirst().prefix { $0.properties.isAlphabetic || $0 == "_" }
+            let behind = text[word.endIndex...]
+            guard word.isEmpty || behind.first == ":" && (behind.count == 1 || behind.dropFirst().first == " ") else {
+                continue
+            }
+            return .init(line: index + 1, column: line.count - text.count + 1)
         }
         return nil
     }

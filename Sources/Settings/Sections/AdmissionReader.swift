@@ -47,7 +47,7 @@ struct AdmissionReader {
         { node, what in
             guard let text = context.text(node, what) else { return nil }
             if text == "auto" { return .some(nil) }
-            return context.count(node, what, in: 1...1_000_000)
+            return context.count(node, what, in: 1...1_000_000, or: "auto")
         }.value
         // With `auto` it is the system's to say, on each machine another one.
         let total = settings.connections.flatMap { section.bound("total", $0, since: failures) }
@@ -58,7 +58,7 @@ struct AdmissionReader {
                 case "auto": .standard
                 case "off": .some(.none)
                 default:
-                    context.count(node, what, in: 1...1_000_000)
+                    context.count(node, what, in: 1...1_000_000, or: "auto, off")
                         .flatMap { section.bounded($0, node, what, by: total, describe: String.init) }
                         .map { .count($0) }
                 }
@@ -81,7 +81,7 @@ struct AdmissionReader {
     private func cap(_ key: String, in section: SectionReader, standard: Int?, upTo largest: Int) -> Int? {
         section.value(key, standard: Sourced(standard), describe: { $0.map(String.init) ?? "off" }) { node, what in
             if context.text(node, what) == "off" { return .some(nil) }
-            return context.count(node, what, in: 1...largest)
+            return context.count(node, what, in: 1...largest, or: "off")
         }.value
     }
 }
@@ -91,7 +91,7 @@ extension SectionReader {
     func timeOrOff(_ key: String, standard: Sourced<Duration?>) -> Sourced<Duration?> {
         value(key, standard: standard, describe: { $0.map(Units.describe(_:)) ?? "off" }) { node, what in
             if context.text(node, what) == "off" { return .some(nil) }
-            return context.time(node, what)
+            return context.time(node, what, or: "off")
         }
     }
 }

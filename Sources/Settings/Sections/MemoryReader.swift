@@ -28,6 +28,6 @@ struct MemoryReader {
     private func budget(_ node: SettingsNode, _ what: String) -> Int?? {
         guard let text = context.text(node, what) else { return nil }
         if text == "auto" { return .some(nil) }
-        return context.size(node, what, from: Self.leastBudget).map { .some($0) } ?? nil
+        return context.size(node, what, from: Self.leastBudget, or: "auto").map { .some($0) } ?? nil
     }
 }

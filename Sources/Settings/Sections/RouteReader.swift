@@ -48,6 +48,10 @@ struct RouteReader {
                 members.contains(where: { $0.key == "match" || $0.key == "name" })
             {
                 hint = ": write \"- \" before the first key of each"
+            } else if case .mapping(let members) = node.content,
+                let key = members.first(where: { $0.key.hasPrefix("-") })?.key
+            {
+                hint = ": a space is missing behind the dash of \"\(key)\""
             }
             context.report(node.position, "\"routes\" is a list of at least one route\(hint)")
             return []
