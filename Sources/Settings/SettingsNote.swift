@@ -54,7 +54,8 @@ struct SettingsNotes {
     let secrets: [SecretLength]
 
     var all: [SettingsNote] {
-        ofFiles + adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + dataPlaneNotes
+        ofFiles + adminNotes + upstreamNotes + authorityNotes + pathNotes + foreignNotes + spellingNotes
+            + dataPlaneNotes
             + verificationNotes + guardNotes + bodyNotes + contradictionNotes
             + settings.routes.indices.flatMap(conversionNotes)
     }

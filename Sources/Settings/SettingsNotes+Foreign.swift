@@ -90,7 +90,8 @@ extension SettingsNotes {
 
     /// A regular expression, or a star for any value or any rest; `*/*` and `text/*` are values of Accept.
     private static func isLikePattern(_ value: String) -> Bool {
-        value == "*" || value.hasPrefix("^") || value.hasPrefix("~") || value.hasSuffix("$")
+        value == "*" || value.hasPrefix("^") || value.hasPrefix("~") || value.hasPrefix("!") || value.hasSuffix("$")
+            || value.hasPrefix("/") && value.hasSuffix("/") && value.count > 2
             || value.hasSuffix("*") && !value.contains("/")
             || [".*", ".+", "\\d", "\\w", "\\s", "]+", "]*", ")?"].contains(where: value.contains)
     }
@@ -98,9 +99,18 @@ extension SettingsNotes {
     // MARK: - Variables
 
     private func dollarNotes(_ index: Int) -> [SettingsNote] {
+        values(index).compactMap { what, texts, isOfHead in
+            guard texts.contains(where: { Self.hasForeignVariable($0, digits: isOfHead) }) else { return nil }
+            return note(
+                .warning, "dollar_literal", index, "the $ in \(what) is a character like any other",
+                "a value is taken with ${path.NAME} and so on")
+        }
+    }
+
+    /// The values of a route's rules: what is told of each, its texts, and whether it is none of a body.
+    func values(_ index: Int) -> [(what: String, texts: [String], isOfHead: Bool)] {
         let route = settings.routes[index]
-        /// What is told of each, and its texts.
-        var found: [(what: String, texts: [String], digits: Bool)] = []
+        var found: [(what: String, texts: [String], isOfHead: Bool)] = []
         for piece in route.rewrite?.path ?? [] {
             if case .literal(let text) = piece { found.append((text, [text], true)) }
         }
@@ -122,15 +132,10 @@ extension SettingsNotes {
                 found.append(("what \"map\" sets \(assignment.path) to", texts, false))
             }
         }
-        return found.compactMap { what, texts, digits in
-            guard texts.contains(where: { Self.hasForeignVariable($0, digits: digits) }) else { return nil }
-            return note(
-                .warning, "dollar_literal", index, "the $ in \(what) is a character like any other",
-                "a value is taken with ${path.NAME} and so on")
-        }
+        return found
     }
 
-    private func conversions(of route: Route) -> [(plan: ConversionPlan, sources: [SourceReference])] {
+    func conversions(of route: Route) -> [(plan: ConversionPlan, sources: [SourceReference])] {
         var all = [route.conversion, route.shadow?.trial?.conversion].compactMap(\.self)
             .map { (plan: $0.plan, sources: $0.sources) }
         for case .convert(let conversion) in route.responses.map(\.action) {

@@ -9,6 +9,8 @@ struct SecretLength: Hashable, Sendable {
     var bytes: Int
     /// Whether a request shows what it is tried by: something that it has signed.
     var isSigned: Bool
+    /// What it is spelled like, where that is no secret.
+    var spelling: SecretSpelling?
     var route: String?
     var position: SettingsNode.Position
 }
@@ -17,10 +19,10 @@ struct SecretLength: Hashable, Sendable {
 extension SettingsNotes {
     var verificationNotes: [SettingsNote] {
         let open = settings.listen.filter { settings.listener(at: $0).tls == nil && !$0.isLocal }
+        let short = Dictionary(grouping: secrets.filter { $0.bytes < Self.shortSecret }, by: \.route)
         return settings.routes.indices.flatMap { index in
             secretNotes(index, short[settings.routes[index].name] ?? []) + topicNotes(index) + replayNotes(index)
                 + challengeNotes(index)
-        let short = Dictionary(grouping: secrets.filter { $0.bytes < Self.shortSecret }, by: \.route)
                 + clearNotes(index, open)
         }
     }

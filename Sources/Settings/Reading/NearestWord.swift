@@ -23,6 +23,12 @@ package enum NearestWord {
         distance(Array(word.lowercased().utf8), Array(other.lowercased().utf8)) <= 1
     }
 
+    /// The word of `known` that a slip of the pen has made `word` of; nil of one that is known, and where there is none.
+    static func slip(_ word: String, among known: [String]) -> String? {
+        if known.contains(where: { $0.lowercased() == word.lowercased() }) { return nil }
+        return known.first { abs($0.count - word.count) <= 1 && isSlip(word, for: $0) }
+    }
+
     /// Words that a message names at most, 40: there are as many routes as somebody wants.
     private static let listed = 40
 

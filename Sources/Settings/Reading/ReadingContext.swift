@@ -99,8 +99,13 @@ final class ReadingContext {
     /// Remembers how long a secret is that stands in `node`, unless what it holds isn't here.
     func noteSecret(_ what: String, bytes: Int, isSigned: Bool = false, _ node: SettingsNode) {
         guard !isUnresolved(node) else { return }
+        // What `${env:…}` has put in is itself.
+        let spelling =
+            if case .scalar(let text, _) = node.content { SecretSpelling(text) } else { SecretSpelling?.none }
         secretLengths.append(
-            SecretLength(what: what, bytes: bytes, isSigned: isSigned, route: route, position: node.position))
+            SecretLength(
+                what: what, bytes: bytes, isSigned: isSigned, spelling: spelling, route: route, position: node.position)
+        )
     }
 
     func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
@@ -409,17 +414,17 @@ extension ReadingContext {
         }
     }
 
-    /// One of `words`.
-    func word(_ node: SettingsNode, _ what: String, among words: [String]) -> String? {
-        guard let text = text(node, what) else { return nil }
-        if words.contains(text) { return text }
-        report(node.position, "\(what) is not \"\(text)\": \(NearestWord.hint(for: text, among: words))")
     /// The end of a message about a text that was meant as a word, and is none of those that there are.
     private static func beside(_ word: String?, _ text: String) -> String {
         guard let word, text.first?.isLetter == true else { return "" }
         return "; it may also be \(word)"
     }
 
+    /// One of `words`.
+    func word(_ node: SettingsNode, _ what: String, among words: [String]) -> String? {
+        guard let text = text(node, what) else { return nil }
+        if words.contains(text) { return text }
+        report(node.position, "\(what) is not \"\(text)\": \(NearestWord.hint(for: text, among: words))")
         return nil
     }
 
