@@ -135,7 +135,8 @@ extension Exchange {
         }
         let rule = route.forwarding
         // HTTP/1.0 may name no host, and 1.1 and 2 have servers that refuse such a request, or end the connection that it came by.
-        if rule.replacesHost || request.authority.isEmpty {
+        let namesNoHost = request.authority.isEmpty
+        if rule.replacesHost || namesNoHost {
             let line = snapshot.forwarding.hosts[route.index]
             output.append(line.span)
         } else {
