@@ -55,7 +55,8 @@ extension SettingsNotes {
         let segments = path.split(separator: "/").map(String.init)
         // What begins with a dollar sign is an operation of OData and FHIR.
         let isVariable = segments.contains { $0.hasPrefix("<") && $0.hasSuffix(">") || $0 == "..." }
-        let isList = path.contains("|") || path.contains(",/") || path.contains(" /")
+        // In parentheses it is an expression, of which `path_like_expression` tells.
+        let isList = path.contains("|") && !path.contains("(") || path.contains(",/") || path.contains(" /")
         guard isVariable || isList else { return [] }
         return [
             note(

@@ -28,7 +28,8 @@ class RefusalTests(OverHTTP2, conversion_tests.RefusalTests):
 
 
 class FieldTests(OverHTTP2, forwarding_tests.FieldTests):
-    pass
+    # HTTP/2 has no Connection that would name fields: http2_upstream_message_tests has those that are malformed there.
+    test_hop_by_hop_fields_of_a_response_stay_here = None
 
 
 class AccessLogTests(OverHTTP2, forwarding_tests.AccessLogTests):

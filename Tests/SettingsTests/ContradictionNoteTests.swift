@@ -80,7 +80,7 @@ struct ContradictionNoteTests {
         "a value of the client's certificate that no listener asks for",
         arguments: [
             ("headers: { request: { set: { X-Client: \"${client.certificate.dns}\" } } }", "", true),
-            ("headers: { request: { add: { X-Client: \"a ${client.certificate.subject}\" } } }", "", true),
+            ("headers: { request: { set: { X-Client: \"a ${client.certificate.subject}\" } } }", "", true),
             ("headers: { response: { set: { X-Client: \"${client.certificate.uri}\" } } }", "", true),
             ("headers: { request: { set: { X-Client: \"${client.ip}\" } } }", "", false),
             // Once for all that have it from there.

@@ -35,6 +35,10 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
     @safe @exclusivity(unchecked) private var begunAt: UInt64 = 0
     @safe @exclusivity(unchecked) private var isBlocked = false
     @safe @exclusivity(unchecked) private var mayReuse = true
+    /// Whether some of the request may lie unread behind an error. A server of Node whose parser gave up in the middle leaves the rest
+    /// in the system's buffers, and closes seconds later: the next request would lie behind it, and nobody can tell from here what was
+    /// read. This one goes on.
+    @safe @exclusivity(unchecked) private var mayBeUnread = false
     /// Whether only the end of the connection ends the body.
     @safe @exclusivity(unchecked) private var isUntilClose = false
     /// Whether bytes came since the request began.
@@ -81,6 +85,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         pool.began(on: endpoint)
         isBlocked = false
         mayReuse = true
+        mayBeUnread = false
         gap = exchange.times.gap
         takenBefore = .max
         timer.cancel()
@@ -114,7 +119,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
     override func release(reusable: Bool) {
         exchange = nil
         guard phase != .closed else { return }
-        if reusable, phase == .done, mayReuse, stream.queued == 0, requests < life.requests,
+        if reusable, phase == .done, mayReuse, !mayBeUnread, stream.queued == 0, requests < life.requests,
             pool.loop.now < life.until
         {
             phase = .idle
@@ -276,9 +281,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             if exchange.passesResponseTrailers { decoder.keepsTrailers = true }
             // An upstream that was offered another protocol may have begun to speak it.
             if !exchange.offeredUpgrades.isEmpty { mayReuse = false }
-            // A server of Node whose parser gave up in the middle leaves the rest unread in the system's buffers, and closes seconds
-            // later: the next request would lie behind it, and nobody can tell from here what was read.
-            if status >= 400, exchange.record.bytesOut > Self.readAtOnce { mayReuse = false }
+            if status >= 400, exchange.record.bytesOut > Self.readAtOnce { mayBeUnread = true }
         }
         phase = .body
         // To ask what it has taken is a system call.

@@ -243,7 +243,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         isScheduled = false
         guard phase != .closed else { return }
         sendHeads()
-        if !stream.isAboveHighWatermark { write() }
+        // Behind the server's end nothing is answered: heads that stand here go elsewhere as soon as it is read.
+        if !stream.isAboveHighWatermark, !stream.isEnding { write() }
         settleTouched()
         if session.isOver { return session.failure == nil ? close() : fail() }
         settleIdle()
