@@ -80,7 +80,9 @@ extension SettingsNotes {
     /// Fields that are matched. What they hold may be a secret, and isn't shown.
     private func headerNotes(_ index: Int) -> [SettingsNote] {
         settings.routes[index].match.headers.compactMap { condition in
-            guard condition.values.contains(where: Self.isLikePattern) else { return nil }
+            // What says a path, as X-Forwarded-Prefix, may stand between slashes as an expression does.
+            let saysPath = ["path", "prefix", "uri", "url"].contains(where: condition.name.contains)
+            guard condition.values.contains(where: { Self.isLikePattern($0, mayBePath: saysPath) }) else { return nil }
             return note(
                 .warning, "header_like_expression", index,
                 "a value of the header \(condition.name) in its \"match\" is no pattern: it is compared as it stands, with ^, $ and *",
@@ -89,9 +91,9 @@ extension SettingsNotes {
     }
 
     /// A regular expression, or a star for any value or any rest; `*/*` and `text/*` are values of Accept.
-    private static func isLikePattern(_ value: String) -> Bool {
+    private static func isLikePattern(_ value: String, mayBePath: Bool) -> Bool {
         value == "*" || value.hasPrefix("^") || value.hasPrefix("~") || value.hasPrefix("!") || value.hasSuffix("$")
-            || value.hasPrefix("/") && value.hasSuffix("/") && value.count > 2
+            || !mayBePath && value.hasPrefix("/") && value.hasSuffix("/") && value.count > 2
             || value.hasSuffix("*") && !value.contains("/")
             || [".*", ".+", "\\d", "\\w", "\\s", "]+", "]*", ")?"].contains(where: value.contains)
     }

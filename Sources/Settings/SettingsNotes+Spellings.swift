@@ -85,7 +85,9 @@ extension SettingsNotes {
             "preserve-host",
             "auto", "*",
         ]
-        if words.contains(host.lowercased()) || NearestWord.slip(host, among: ["preserve", "upstream"]) != nil {
+        // `upstream1` is a host, and so is what the upstream itself is called.
+        let slip = host.last?.isNumber == true ? nil : NearestWord.slip(host, among: ["preserve", "upstream"])
+        if words.contains(host.lowercased()) || slip != nil, !isAddress(host, of: route) {
             notes.append(
                 note(
                     .warning, "host_like_word", index, "the upstream gets a Host that is \(host) itself",
@@ -94,6 +96,19 @@ extension SettingsNotes {
         return notes
     }
 
+    private func isAddress(_ host: String, of route: Route) -> Bool {
+        guard let upstream = route.upstream else { return false }
+        return settings.upstreams[upstream].addresses.contains {
+            if case .tcp(let name, _) = $0 { name.lowercased() == host.lowercased() } else { false }
+        }
+    }
+
+    /// Types that are sent, one letter beside a common one.
+    private static let nearTypes: Set = [
+        "application/bson", "application/json5", "application/jsonl", "application/jsonp", "application/xsl",
+        "application/yml", "application/yson", "text/xhtml",
+    ]
+
     private static let commonTypes = [
         "application/json", "application/x-www-form-urlencoded", "multipart/form-data", "application/xml", "text/plain",
         "application/octet-stream", "text/html",
@@ -101,7 +116,9 @@ extension SettingsNotes {
 
     private func typeSpellingNotes(_ index: Int) -> [SettingsNote] {
         settings.routes[index].match.types.compactMap { type in
-            guard let near = NearestWord.slip(type.description, among: Self.commonTypes) else { return nil }
+            guard !Self.nearTypes.contains(type.description),
+                let near = NearestWord.slip(type.description, among: Self.commonTypes)
+            else { return nil }
             return note(
                 .warning, "type_unknown", index, "its \"match\" takes the type \(type), which nobody sends",
                 "did you mean \(near)?")
@@ -139,10 +156,10 @@ extension SettingsNotes {
     private func headerNameNotes(_ index: Int) -> [SettingsNote] {
         let headers = settings.routes[index].options.headers
         let names = [headers.request, headers.response].flatMap { edits in
-            edits.remove.map(\.name) + (edits.set + edits.add).map(\.name)
+            edits.remove.map { ($0.name, $0.isPrefix) } + (edits.set + edits.add).map { ($0.name, false) }
         }
-        return names.compactMap { name in
-            if name.hasSuffix(".") {
+        return names.compactMap { name, isPrefix in
+            if isPrefix, name.hasSuffix(".") {
                 return note(
                     .warning, "header_name_sign", index,
                     "\"remove\" takes fields away whose names begin with \(name), the dot being a part of it",
@@ -172,8 +189,11 @@ extension SettingsNotes {
 
     private static func isTemplate(_ text: String, isOfHead: Bool) -> Bool {
         let isWhole = text.hasPrefix("{") && text.hasSuffix("}") && text.count > 2
-        if isOfHead, isWhole,
-            text.dropFirst().dropLast().allSatisfy({ $0.isLetter || $0.isNumber || "._-".contains($0) })
+        let inner = text.dropFirst().dropLast()
+        // A GUID may stand in braces.
+        let isIdentifier = inner.count == 36 && inner.allSatisfy { $0.isHexDigit || $0 == "-" }
+        if isOfHead, isWhole, !isIdentifier,
+            inner.allSatisfy({ $0.isLetter || $0.isNumber || "._-".contains($0) })
         {
             return true
         }
@@ -227,13 +247,10 @@ extension SettingsNotes {
         if first.hasPrefix("/") || first.hasPrefix("#/") { return "a path has dots between its names, as in a.b" }
         for name in names where !name.isEmpty {
             if name.hasPrefix("?") { return "a path has no filters: [*] is every element" }
-            if name.hasPrefix("-"), name.dropFirst().allSatisfy(\.isNumber) || name.contains(":") {
-                return "elements are counted from 0, and [*] is every one"
-            }
-            if name.contains(":"), name.allSatisfy({ $0 == ":" || $0.isNumber }) {
-                return "[*] is every element, and no slice is one"
-            }
+            if let hint = number(name) { return hint }
             if name.hasPrefix("'"), name.hasSuffix("'"), name.count > 1 { return "a name is put in double quotes" }
+            // Fields of forms may be called as their labels are: `Are you sure?`, `E-mail *`, `Name, first name`.
+            if name.contains(" ") { continue }
             if name.hasSuffix("?") { return "what isn't there is no fault: leave the ? out" }
             if name == "#" || name != "*" && name.contains("*") {
                 return "a star stands for a whole name or element, as in a.* and a[*].b"
@@ -244,6 +261,17 @@ extension SettingsNotes {
             if name.contains(",") { return "several paths are a list" }
         }
         return nil
+    }
+
+    /// What to write in place of a negative index or a slice, `-1` and `1:2`; nil of other names, as `-xsi:type` and the time `08:30`.
+    private static func number(_ name: String) -> String? {
+        guard name.allSatisfy({ $0.isNumber || $0 == ":" || $0 == "-" }) else { return nil }
+        let parts = name.split(separator: ":", omittingEmptySubsequences: false)
+        if parts.count == 1 {
+            return name.count > 1 && name.hasPrefix("-") && name.dropFirst().allSatisfy(\.isNumber)
+                ? "elements are counted from 0, and [*] is every one" : nil
+        }
+        return parts.allSatisfy { $0.count == 2 } ? nil : "[*] is every element, and no slice is one"
     }
 
     /// Rules for fields where a body is one value: text or bytes that a field holds, or that are the document.

@@ -35,9 +35,9 @@ import Testing
             ("host: '*.default'", nil),
             ("type: application/jsn", "type_unknown"), ("type: application/x-www-form-urlencode", "type_unknown"),
             ("type: text/json", nil), ("type: application/vnd.api+json", nil), ("type: text/htm", "type_unknown"),
-            ("type: text/css", nil),
+            ("type: text/css", nil), ("type: [application/jsonl, application/bson, application/yml]", nil),
             ("header: { X-A: '!b' }", "header_like_expression"), ("header: { X-A: /b/ }", "header_like_expression"),
-            ("header: { X-A: / }", nil), ("header: { X-A: a/b }", nil),
+            ("header: { X-A: / }", nil), ("header: { X-A: a/b }", nil), ("header: { X-Forwarded-Prefix: /b/ }", nil),
         ] as [(String, String?)])
     func match(condition: String, code: String?) throws {
         #expect(try codes("match: { \(condition) }") == [code].compactMap(\.self))
@@ -52,7 +52,7 @@ import Testing
             ("trailers: all", "trailer_like_word"), ("trailers: [grpc-status, x-a]", nil),
             ("trailers: pass", "trailer_like_word"),
             ("host: keep", "host_like_word"), ("host: preserved", "host_like_word"), ("host: '*'", "host_like_word"),
-            ("host: backend", nil), ("host: preserve.example", nil), ("host: upstream", nil),
+            ("host: backend", nil), ("host: preserve.example", nil), ("host: upstream", nil), ("host: upstream1", nil),
             ("headers: { request: { set: { -X-A: a } } }", "header_name_sign"),
             ("headers: { response: { remove: [+X-A] } }", "header_name_sign"),
             ("headers: { request: { remove: ['X-.*'] } }", "header_name_sign"),
@@ -63,6 +63,7 @@ import Testing
             ("headers: { request: { set: { X-A: '%[src]' } } }", "template_literal"),
             ("headers: { request: { set: { X-A: '{http.request.host}' } } }", "template_literal"),
             ("headers: { request: { set: { X-A: '{\"a\":1}', X-B: '100%', X-C: '50% (a)' } } }", nil),
+            ("headers: { request: { set: { X-A: '{3F2504E0-4F89-41D3-9A0C-0305E82C3301}' } } }", nil),
             ("rewrite: { query: { q: '{id}' } }", "template_literal"), ("rewrite: { query: { q: '${path.id}' } }", nil),
         ] as [(String, String?)])
     func heads(keys: String, code: String?) throws {
@@ -73,7 +74,7 @@ import Testing
         "paths of fields",
         arguments: [
             "$.a", "$", "@.a", "$[0].a", "/a/b", "#/a/b", "//a", "a['b']", "a[?(@.b)]", "a[?b]", "a[-1]", "a[1:2]",
-            "a?.b", "**",
+            "a[-2:]", "a[:3]", "a?.b", "**",
             "a.**.b", "*_id", "a*", "{a}", "{{a}}", "<a>", "a,b", "a.#.b", "$request.body",
         ] as [String])
     func foreignPaths(path: String) throws {
@@ -93,7 +94,9 @@ import Testing
         arguments: [
             "a.b", "a[*].b", "a.*", "*", "a[0]", "$ref", "@type", "#text", "$schema.a", "a-b", "a b", "user[name]",
             "a/b", "a:b", "_id",
-            "-a", "a.0", "\"*\"", "\"x.y\"",
+            "-a", "a.0", "\"*\"", "\"x.y\"", "-xsi:type", "-", "hours[08:30]", "2026-12-01", "Are you sure?",
+            "E-mail *",
+            "Name, first name",
         ] as [String])
     func ownPaths(path: String) throws {
         #expect(try codes("match: /a, request: { decode: json, encode: form, map: { remove: ['\(path)'] } }").isEmpty)
@@ -141,6 +144,20 @@ import Testing
         ] as [(String, String?)])
     func secrets(authorize: String, code: String?) throws {
         #expect(try codes("match: /a, authorize: { \(authorize) }") == [code].compactMap(\.self))
+    }
+
+    @Test("a host that is called as the upstream itself is", arguments: [("origin", false), ("client", true)])
+    func ownHost(host: String, isFound: Bool) throws {
+        let warnings = try SettingsTestFile.parse(
+            """
+            version: 1
+            listen: 127.0.0.1:8080
+            upstreams: { app: "origin:3000" }
+            routes:
+              - { name: a, upstream: app, match: /a, host: \(host) }
+            """
+        ).notes.filter { $0.severity == .warning }
+        #expect(warnings.map(\.code) == (isFound ? ["host_like_word"] : []))
     }
 
     @Test("gRPC's port of collectors")
