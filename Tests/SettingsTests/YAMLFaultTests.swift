@@ -137,6 +137,26 @@ import Testing
             ])
     }
 
+    @Test(
+        "what stands behind the end of the settings, or in front of their first column",
+        arguments: [
+            (
+                "  version: 1\nlisten: 127.0.0.1:8080\n",
+                "2:1: this line begins further left than the first one: the keys of one mapping begin in one column"
+            ),
+            (
+                "{ \"version\": 1 }\n\"workers\": 2\n",
+                "2:1: the settings have ended in front of this line: all of a file is one mapping of keys to values"
+            ),
+            (
+                "# a\n---\nversion: 1\n...\nworkers: 2\n",
+                "5:1: the settings have ended in front of this line: all of a file is one mapping of keys to values"
+            ),
+        ])
+    func ended(text: String, mistake: String) {
+        #expect(SettingsTestFile.mistakes(text) == [mistake])
+    }
+
     @Test("a tab where one may be, and quotes that are closed, are blamed for nothing")
     func innocent() {
         let text = "a: \"x # y\"  # it's \"fine\"\nb: 'it''s'\nc: x\"y\nd: [\"1\", '2']\ne: \"a\\\"b\"\nf: @\n"

@@ -65,7 +65,10 @@ struct YAMLFault {
             message =
                 "nothing but a comment can stand behind the \(sign) that ends a value, and a comment has a space in front"
         } else if problem.contains("<document start>") {
-            message = "this line begins further left than the first one: the keys of one mapping begin in one column"
+            message =
+                Self.firstColumn(of: lines) > position.column
+                ? "this line begins further left than the first one: the keys of one mapping begin in one column"
+                : "the settings have ended in front of this line: all of a file is one mapping of keys to values"
         } else if problem.contains("block sequence entries") {
             message =
                 "a list can't begin in the line of its key: write [a, b], or each element in a line of its own below, behind \"- \""
@@ -250,6 +253,17 @@ struct YAMLFault {
             before = sign
         }
         return nil
+    }
+
+    /// The column of the first line that has more than a comment.
+    private static func firstColumn(of lines: [Substring.UnicodeScalarView]) -> Int {
+        for line in lines {
+            let text = line.drop { $0 == " " }
+            if let first = text.first, first != "#", !text.starts(with: "---".unicodeScalars) {
+                return line.count - text.count + 1
+            }
+        }
+        return 1
     }
 
     /// A dash that begins a line, with a key or a bracket right behind it: the line that can't be read or one of the two before it.
