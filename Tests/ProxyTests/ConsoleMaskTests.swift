@@ -475,7 +475,8 @@ import Testing
         arguments: [
             ("Host", "ada:pw@h", "***@h"), ("host", "token@h:80", "***@h:80"), ("Host", "ada:p, w=@x@h", "***@h"),
             ("X-Forwarded-Host", "ada:pw@h, b:pw@i", "***@i"),
-            ("Forwarded", "host=\"ada:pw@h\";for=1", "***@h\";for=1"),
+            ("Forwarded", "host=\"ada:pw@h\";for=1;token=s", "***@h\";for=1;token=***"),
+            ("Forwarded", "for=1;token=s", "for=1;token=***"), ("X-Ghost", "token=s, b", "token=***, b"),
             ("X-Backend", "ada:pw@h", "***@h"), ("Host", "h:80", "h:80"), ("From", "ada@h", "ada@h"),
             ("X-Note", "to: ada@h", "to: ada@h"), ("X-Time", "12:30", "12:30"),
         ])

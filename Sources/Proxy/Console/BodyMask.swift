@@ -198,9 +198,9 @@ struct BodyMask {
     /// Masks the value of the field `name` of a head, which is none of those that are masked whole.
     static func field(_ mask: NameMask, _ value: [UInt8], of name: String = "") -> BodyMask {
         if isAddress(value) { return address(mask, value) }
-        if sayHosts(name) || isUserAtHost(value) { return host(mask, value) }
         var body = BodyMask(value, mask, depth: 1)
         if !mask.isEmpty {
+            if sayHosts(name) || isUserAtHost(value) { body.pass { $0.maskUser() } }
             body.maskEscaped()
             if value.first == UInt8(ascii: "{") || value.first == UInt8(ascii: "[") {
                 body.pass { $0.maskJSON(isJSON: false) }
@@ -213,14 +213,10 @@ struct BodyMask {
     }
 
     /// Masks what may be a user with a password in front of hosts: all up to the last `@`, since a password may hold any sign.
-    private static func host(_ mask: NameMask, _ value: [UInt8]) -> BodyMask {
-        var body = BodyMask(value, mask)
-        if !mask.isEmpty, let sign = value.lastIndex(of: UInt8(ascii: "@")) {
-            if let colon = value[..<sign].firstIndex(of: UInt8(ascii: ":")) { body.note(value[(colon + 1)..<sign]) }
-            body.hide(to: sign)
-        }
-        body.copy(to: value.count)
-        return body
+    private mutating func maskUser() {
+        guard let sign = bytes.lastIndex(of: UInt8(ascii: "@")) else { return }
+        if let colon = bytes[..<sign].firstIndex(of: UInt8(ascii: ":")) { note(bytes[(colon + 1)..<sign]) }
+        hide(to: sign)
     }
 
     /// Whether a field of that name has hosts, which have no users: a request whose Host has one is refused, and shown all the same.
