@@ -128,7 +128,7 @@ class AdminTests(ProxyTestCase):
         self.assertEqual([route["name"] for route in routes], ["orders", "keyed", "long", "rest"])
         self.assertEqual(routes[0]["match"]["path"], "/orders/{id}")
         self.assertEqual(routes[0]["upstream"], "app")
-        self.assertEqual([route["request"] for route in routes], ["json -> form", "forward", "forward"])
+        self.assertEqual([route["request"] for route in routes], ["json -> form", "forward", "json -> xml", "forward"])
 
     def test_config_shows_every_value_and_no_secret(self):
         text = self.admin.get("/config").decode()

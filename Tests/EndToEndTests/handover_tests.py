@@ -217,6 +217,25 @@ class LostSocketTests(HandoverTestCase):
             wait_until("it is there", lambda: os.path.exists(path))
             self.assertEqual(ask(path, "/new"), 200)
 
+    def test_what_cannot_be_done_is_tried_again_and_told_once(self):
+        """A process that shares its places looks after them by itself, each second while they aren't its own."""
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as parent:
+            folder = os.path.join(parent, "run")
+            os.mkdir(folder)
+            path, admin = (os.path.join(folder, name) for name in ("http.sock", "admin.sock"))
+            recast = Recast(PLAIN, {"app": f"127.0.0.1:{self.upstream.port}"}, listeners=[f"unix:{path}"],
+                            settings=f'reuse_port: true\nadmin: "unix:{admin}"\n')
+            self.addCleanup(recast.remove)
+            self.addCleanup(self._end, recast.process)
+            os.rename(folder, folder + ".away")
+            for each in (path, admin):
+                recast.says(f"the file of unix:{each} is gone")
+            os.mkdir(folder)
+            for each in (path, admin):
+                recast.says(f"the file of unix:{each} was gone: it is listened on anew")
+            self.assertEqual((ask(path), ask(admin, "/ready")), (200, 200))
+            self.assertEqual(recast.error_text().count(" is gone, so that "), 2)
+
 
 class OtherUserTests(DrainTestCase):
     def test_a_socket_of_another_user_is_not_called_in_use(self):

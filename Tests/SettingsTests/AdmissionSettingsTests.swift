@@ -183,6 +183,10 @@ import Testing
                 "connections:{ total: 5 }",
                 "2:1: the file has no key \"connections:{ total\": a space is missing behind the colon of \"connections:\""
             ),
+            (
+                "http2:{ streams: 5 }",
+                "2:1: the file has no key \"http2:{ streams\": a space is missing behind the colon of \"http2:\""
+            ),
             ("connections: { age: 1 }", "2:21: \"age\": a time needs a unit (ms, s, m, h), as in 3s"),
             (
                 "connections: 5",

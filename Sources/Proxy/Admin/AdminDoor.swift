@@ -17,6 +17,8 @@ final class AdminDoor {
     private var bound: BoundListener
     /// Whether there is no listener for it yet, which would close it.
     private var isWaiting = true
+    /// Why it can't be listened on anew, as it was told: each look would tell it again.
+    private var toldLost: String?
     private let mode: SocketMode?
     private let loop: EventLoop
     private let handle: (AdminRequest, AdminDoor, @escaping (AdminResponse) -> Void) -> Void
@@ -74,12 +76,15 @@ final class AdminDoor {
             bound = try BoundListener.open(bound.name, mode: mode, lifecycle: lifecycle.alone, takesPlace: true)
             old.finish(after: 0) {}
             listen()
+            toldLost = nil
             OperationalLog.logger.warning("the file of \(address) was gone: it is listened on anew")
         } catch {
             // Another process may have come there meanwhile.
-            guard old.isLost else { return }
+            let reason = "\(error)"
+            guard old.isLost, toldLost != reason else { return }
+            toldLost = reason
             OperationalLog.logger.error(
-                "the file of \(address) is gone, so that nobody finds the \(surface.rawValue) port: \(error)")
+                "the file of \(address) is gone, so that nobody finds the \(surface.rawValue) port: \(reason)")
         }
     }
 

@@ -745,8 +745,9 @@ final class Exchange {
     /// Sends the whole content of a response that was held, whose memory goes along where the client takes it slowly.
     func write(owned body: inout OutputBuffer) {
         if tap != nil { tapAnswered(body.span) }
+        guard let downstream else { return }
         record.bytesBack += body.count
-        if let downstream, !downstream.send(owned: &body) { chargeResponse(queued: downstream.queued) }
+        if !downstream.send(owned: &body) { chargeResponse(queued: downstream.queued) }
     }
 
     /// The request is sent and will not be sent again.

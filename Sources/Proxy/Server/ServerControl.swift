@@ -19,6 +19,8 @@ final class ServerControl {
     /// Looks at them again while that watch can't tell what happens: who has taken a place may be killed, and leaves its file.
     private var socketTimer: Timer?
     private static let socketInterval: UInt64 = 1_000_000_000
+    /// Why they can't be listened on anew, as it was told: each look would tell it again.
+    private var toldLost: [ListenAddress: String] = [:]
     /// What is read by new settings only when all workers run.
     var isReloadWaiting = false
     /// Addresses that a reload has taken away, each time with the number of workers that haven't closed their sockets for them yet.
@@ -474,6 +476,7 @@ extension ServerControl {
         }
         let settings = Self.keepingWhatRuns(of: old, in: settings)
         self.settings = settings
+        toldLost = [:]
         let renewed = reopenLost(into: &opened)
         let onLeft = beginLeaving(removed + renewed)
         distribute(
@@ -507,11 +510,14 @@ extension ServerControl {
                     [name], modes: settings.socketModes, workers: settings.workers, lifecycle: settings.lifecycle.alone)
                 for (index, sockets) in sockets.enumerated() { opened[index] += sockets }
                 renewed.append(name)
+                toldLost[name] = nil
                 worker.logger.warning("the file of \(name) was gone: it is listened on anew")
             } catch {
                 // Another process may have come there meanwhile.
-                guard worker.lostSockets.contains(name) else { continue }
-                worker.logger.error("the file of \(name) is gone, so that no client finds it: \(error)")
+                let reason = "\(error)"
+                guard worker.lostSockets.contains(name), toldLost[name] != reason else { continue }
+                toldLost[name] = reason
+                worker.logger.error("the file of \(name) is gone, so that no client finds it: \(reason)")
             }
         }
         return renewed

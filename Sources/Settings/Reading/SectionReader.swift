@@ -162,8 +162,8 @@ final class SectionReader {
 
     /// Which sign has no space behind it, so that more than a key was read as one: `headers:{ X-A`, and `-name`.
     private static func spaceMissing(in key: String) -> String? {
-        if let colon = key.firstIndex(of: ":"), colon > key.startIndex,
-            key[..<colon].allSatisfy({ $0.isLetter || $0 == "_" })
+        if let colon = key.firstIndex(of: ":"), key.first?.isLetter == true,
+            key[..<colon].allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" })
         {
             return "the colon of \"\(key[...colon])\""
         }

@@ -64,7 +64,7 @@ struct YAMLFault {
         {
             message =
                 "nothing but a comment can stand behind the \(sign) that ends a value, and a comment has a space in front"
-        } else if problem.contains("<document start>") {
+        } else if form == nil, problem.contains("<document start>") {
             message =
                 Self.firstColumn(of: lines) > position.column
                 ? "this line begins further left than the first one: the keys of one mapping begin in one column"
