@@ -284,6 +284,29 @@ def observed(name, settings):
     return small(name, "", check_same, settings=settings, counts=(40, 440))
 
 
+def orders():
+    """A form as a shop has it: rows by number, several tags of each, numbers and booleans as text, names beyond ASCII, and the document
+    that PHP and qs read in it."""
+    pairs, document = [], {}
+    for number in range(14):
+        rows = document[f"order{number}"] = []
+        for row in range(6):
+            entry = {"name": f"Article {row} of {number}", "tags": ["new", "on sale"], "größe": 12.5 + row, "in_stock": row % 2 == 0}
+            rows.append(entry)
+            for name, value in entry.items():
+                texts = value if isinstance(value, list) else [json.dumps(value) if not isinstance(value, str) else value]
+                push = "[]" if isinstance(value, list) else ""
+                pairs += [(f"order{number}[{row}][{name}]{push}", text) for text in texts]
+        document[f"choice{number}"] = ["left", "right"]
+        pairs += [(f"choice{number}[]", text) for text in ("left", "right")]
+    return urllib.parse.urlencode(pairs).encode(), document
+
+
+def ordered(name, folder):
+    body, expected = orders()
+    return Case(name, folder, body, bodies.FORM_TYPE, lambda _, found: demand(json.loads(found) == expected, found), counts=(4, 20), window=1)
+
+
 # The dialects whose libraries put fields together by rules of their own.
 READERS = ("php", "qs", "rack")
 # Counts of requests, as an admin port has them: what is seen besides is compared with that.
@@ -315,6 +338,7 @@ def all_cases():
         # The names are such that all of them read the same.
         *(small(f"form({name}) -> json 200 B", f"/form-json-{name}", check_json) for name in READERS),
         *(rows(f"form({name}) -> json 16 KiB", f"/form-json-{name}") for name in READERS),
+        *(ordered(f"form({name}, types: safe) -> json 16 KiB, orders", f"/form-json-typed-{name}") for name in ("php", "qs")),
         form_of("json -> form 16 KiB", "/json-form", nested, check_form),
         Case("json -> form 16 KiB, ext_proc", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1,
              is_processed=True),
