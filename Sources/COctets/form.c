@@ -290,15 +290,12 @@ INLINED struct recast_node *put_text(struct pairs_walk *walk, enum recast_node_k
 /* Puts the like last into an array, with an element's index for `name_start` where that is kept. */
 INLINED void put_element(struct pairs_walk *walk, int32_t array, int32_t index, enum recast_node_kind kind, const uint8_t *text,
                          size_t count) {
-    struct recast_node *const above = walk->in.nodes + array;
     const int32_t number = walk->in.number;
     struct recast_node *const node = put_text(walk, kind, text, count);
     node->parent = array;
-    node->previous = above->last;
+    node->previous = walk->in.nodes[array].last;
     node->name_start = index;
-    *(above->last < 0 ? &above->first : &walk->in.nodes[above->last].next) = number;
-    above->last = number;
-    above->count++;
+    enter_last(&walk->in, array, (struct member){no_member, -1}, number, text, 0);
 }
 
 /* Puts a text under a number, as its own name, into an object that nothing has that name in. The text stands where the name is to begin.
@@ -325,15 +322,6 @@ AVX2 static bool put_numbered(struct pairs_walk *walk, int32_t object, uint32_t 
 
 /* The largest number that pushes are counted up to here. */
 enum { most_pushes = 1000000000 };
-
-/* What a table of PHP's, or an object that counts on under qs, says of numbers. */
-INLINED uint64_t numbers_of(const struct recast_node *node) {
-    return (uint32_t)node->text_start | (uint64_t)(uint32_t)node->text_count << 32;
-}
-INLINED void set_numbers(struct recast_node *node, uint64_t numbers) {
-    node->text_start = (int32_t)(uint32_t)numbers;
-    node->text_count = (int32_t)(uint32_t)(numbers >> 32);
-}
 
 /* Pushes a text, which stands where the next name would go, on the array or PHP's table `parent`. */
 AVX2 static bool push(struct pairs_walk *walk, int32_t parent, enum recast_node_kind kind, uint8_t *text, size_t count, size_t spare) {
@@ -383,7 +371,7 @@ AVX2 static bool collect(struct pairs_walk *walk, int32_t member, enum recast_no
     } else {
         /* What has become an object counts on. */
         const uint64_t last = numbers_of(there);
-        if (!of->keeps_names || there->kind != recast_node_keyed || !there->is_typed || last >= most_pushes) return false;
+        if (!of->keeps_names || !counts_on(there) || last >= most_pushes) return false;
         if (!put_numbered(walk, member, (uint32_t)last + 1, text_kind, text, count, spare)) return false;
         set_numbers(there, last + 1);
         return true;
@@ -422,14 +410,14 @@ AVX2 static bool repeat(struct pairs_walk *walk, enum recast_repeats repeats, in
 }
 
 /* Whether a whole name ends with a push, which makes an array in any case. */
-INLINED bool is_push(const uint8_t *name, size_t count) { return count > 2 && name[count - 1] == ']' && name[count - 2] == '['; }
+INLINED bool ends_with_push(const uint8_t *name, size_t count) { return count > 2 && name[count - 1] == ']' && name[count - 2] == '['; }
 
 /* As take_pair, of a pair whose name, decoded, is that of the member `member`, and whose value begins at `at`. The value is decoded to
    `text`, which may stand behind the name where the next one would go. */
 AVX2 __attribute__((noinline)) static enum taken take_again(struct pairs_walk *walk, int32_t member, const uint8_t *name, size_t count,
                                                            bool is_of_root, const uint8_t *at, uint8_t *text) {
     struct recast_pairs *const of = walk->in.of;
-    const enum recast_repeats repeats = of->keeps_names && is_push(name, count) ? recast_repeats_collected : of->repeats;
+    const enum recast_repeats repeats = of->keeps_names && ends_with_push(name, count) ? recast_repeats_collected : of->repeats;
     if (repeats == recast_repeats_left) return is_left;
     const struct value value = value_of(of, at, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;

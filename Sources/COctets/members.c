@@ -95,9 +95,6 @@ __attribute__((noinline)) static struct member find_first_in_index(const struct 
     return find_in_index(of, in->pool, in->number, object, name, count);
 }
 
-/* Whether a node is an object that was an array, or began with a number too large for one, and so counts on. */
-INLINED bool counts_on(const struct recast_node *node) { return node->kind == recast_node_keyed && node->is_typed; }
-
 /* The number that a segment is. */
 static uint64_t number_of(const struct segment *segment) {
     uint64_t number = 0;
@@ -107,10 +104,7 @@ static uint64_t number_of(const struct segment *segment) {
 
 /* Lets an object that counts on know of a number. */
 static void note_number(struct recast_node *object, uint64_t number) {
-    const uint64_t largest = (uint32_t)object->text_start | (uint64_t)(uint32_t)object->text_count << 32;
-    if (number <= largest) return;
-    object->text_start = (int32_t)(uint32_t)number;
-    object->text_count = (int32_t)(uint32_t)(number >> 32);
+    if (number > numbers_of(object)) set_numbers(object, number);
 }
 
 /* What stands where a segment says in the node `parent`: unknown_member where that is nothing that it can say something of, or an index

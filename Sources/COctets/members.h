@@ -122,6 +122,18 @@ INLINED void enter_last(struct members *in, int32_t object, struct member member
     }
 }
 
+/* What a table of PHP's, or an object that counts on under qs, says of numbers. */
+INLINED uint64_t numbers_of(const struct recast_node *node) {
+    return (uint32_t)node->text_start | (uint64_t)(uint32_t)node->text_count << 32;
+}
+INLINED void set_numbers(struct recast_node *node, uint64_t numbers) {
+    node->text_start = (int32_t)(uint32_t)numbers;
+    node->text_count = (int32_t)(uint32_t)(numbers >> 32);
+}
+
+/* Whether a node, under qs, is an object that was an array, or began with a number too large for one, and so counts on. */
+INLINED bool counts_on(const struct recast_node *node) { return node->kind == recast_node_keyed && node->is_typed; }
+
 /* Remembers in which node names stand that begin so, where that isn't too long. */
 static inline void learn(struct recast_pairs *of, const uint8_t *prefix, size_t count, int32_t node) {
     if (count > sizeof of->prefix) return;

@@ -312,6 +312,13 @@ class StalledStreamsTests(unittest.TestCase):
   - { name: plain, match: "/*", upstream: app }
 """
 
+    def started(self, upstream, settings):
+        """A proxy in front of `upstream`, and its memory so far."""
+        recast = Recast(self.ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, workers=1, settings=settings)
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        return recast, recast.peak_bytes()
+
     def test_answers_that_wait_are_counted_until_they_are_taken(self):
         upstream = Upstream()
         self.addCleanup(upstream.stop)
@@ -326,12 +333,8 @@ class StalledStreamsTests(unittest.TestCase):
                 upstream.script = script
                 port, line = admin_port()
                 admin = Admin(port)
-                recast = Recast(
-                    self.ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, workers=1,
-                    settings=f"memory: {{ bodies: {self.BUDGET // MIB}MiB }}\nhttp2: {{ streams: 1000 }}\n{line}")
-                self.addCleanup(recast.remove)
-                self.addCleanup(recast.stop)
-                before = recast.peak_bytes()
+                recast, before = self.started(
+                    upstream, f"memory: {{ bodies: {self.BUDGET // MIB}MiB }}\nhttp2: {{ streams: 1000 }}\n{line}")
                 statuses = collections.Counter()
                 with HTTP2Client(recast.port, window=0, gives=False) as client:
                     for _ in range(batches):
@@ -359,12 +362,7 @@ class StalledStreamsTests(unittest.TestCase):
         upstream.script = script
         port, line = admin_port()
         admin = Admin(port)
-        recast = Recast(
-            self.ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, workers=1,
-            settings=f"memory: {{ bodies: 64MiB }}\ndefaults: {{ limits: {{ field: 8MiB }} }}\n{line}")
-        self.addCleanup(recast.remove)
-        self.addCleanup(recast.stop)
-        before = recast.peak_bytes()
+        recast, before = self.started(upstream, f"memory: {{ bodies: 64MiB }}\ndefaults: {{ limits: {{ field: 8MiB }} }}\n{line}")
         with HTTP2Client(recast.port, window=len(document) - left, gives=False, keeps=False) as client:
             client.send(window_update(0, (1 << 31) - 65_536))
             for _ in range(50):
@@ -390,12 +388,8 @@ class StalledStreamsTests(unittest.TestCase):
         upstream.script = script
         for is_http2 in (False, True):
             with self.subTest(is_http2=is_http2):
-                recast = Recast(
-                    self.ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, workers=1,
-                    settings="memory: { bodies: 128MiB }\ndefaults: { limits: { field: 64MiB, response: 64MiB } }\n")
-                self.addCleanup(recast.remove)
-                self.addCleanup(recast.stop)
-                before = recast.peak_bytes()
+                recast, before = self.started(
+                    upstream, "memory: { bodies: 128MiB }\ndefaults: { limits: { field: 64MiB, response: 64MiB } }\n")
                 if is_http2:
                     client = HTTP2Client(recast.port, window=0, gives=False)
                     stream = client.request(path="/converted")

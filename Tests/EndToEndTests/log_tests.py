@@ -493,14 +493,19 @@ class StoppedReaderTests(unittest.TestCase):
         with open(self.errors) as file:
             self.assertEqual(file.read().count("dropped\n"), 1)
 
+    def filled(self, folder):
+        """The path of a log whose file may not grow beyond 10,000 bytes and has, its process, and the limit to lift that to."""
+        path = os.path.join(folder, "log")
+        process = self.serve(subprocess.DEVNULL, log=path)
+        _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10_000, most))
+        self.use(40)
+        self.until_told(f" warning the access log {re.escape(path)} can't be written: File too large; ")
+        return path, process, most
+
     def test_a_file_that_may_not_grow_any_more(self):
         with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
-            path = os.path.join(folder, "log")
-            process = self.serve(subprocess.DEVNULL, log=path)
-            _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10_000, most))
-            self.use(40)
-            self.until_told(f" warning the access log {re.escape(path)} can't be written: File too large; ")
+            path, process, most = self.filled(folder)
             self.use(20)
             self.assertEqual(os.path.getsize(path), 10_000)
             # There is room again: what was lost meanwhile is told with the first line that is written.
@@ -513,12 +518,7 @@ class StoppedReaderTests(unittest.TestCase):
 
     def test_half_a_line_is_ended_in_a_file_that_is_moved_away(self):
         with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
-            path = os.path.join(folder, "log")
-            process = self.serve(subprocess.DEVNULL, log=path)
-            _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10_000, most))
-            self.use(40)
-            self.until_told(f" warning the access log {re.escape(path)} can't be written: File too large; ")
+            path, process, most = self.filled(folder)
             with open(path, "rb") as file:
                 cut = file.read()
             self.assertEqual(len(cut), 10_000)

@@ -8,7 +8,9 @@ import Testing
 /// Certificates that change while the proxy runs.
 @Suite struct CertificateWatchTests {
     /// A folder with copies of certificates, which `install` replaces.
-    private func withFolder(_ body: (_ folder: String, _ install: (String, String) throws -> Void) throws -> Void)
+    private func withFolder(
+        _ body: (_ folder: String, _ install: @escaping (String, String) throws -> Void) throws -> Void
+    )
         throws
     {
         let folder = NSTemporaryDirectory() + "recast-watch-\(UInt64.random(in: 0 ... .max))/"
@@ -17,6 +19,18 @@ import Testing
         try body(folder) { from, to in
             let content = try #require(FileManager.default.contents(atPath: Certificates.path(from)))
             try content.write(to: URL(fileURLWithPath: folder + to), options: .atomic)
+        }
+    }
+
+    /// As above, with an upstream that believes the authority that is there.
+    private func withUpstream(
+        _ body: (UpstreamTLS, TLSClientOptions, _ install: @escaping (String, String) throws -> Void) throws -> Void
+    ) throws {
+        try withFolder { folder, install in
+            try install("ca.pem", "ca.pem")
+            var options = TLSClientOptions()
+            options.authorities = folder + "ca.pem"
+            try body(try UpstreamTLS(options), options, install)
         }
     }
 
@@ -80,11 +94,7 @@ import Testing
         "an upstream's sessions go on where its files are the same, but not where the system's authorities are believed"
     )
     func upstreamKept() throws {
-        try withFolder { folder, install in
-            try install("ca.pem", "ca.pem")
-            var options = TLSClientOptions()
-            options.authorities = folder + "ca.pem"
-            let upstream = try UpstreamTLS(options)
+        try withUpstream { upstream, options, install in
             let before = upstream.context
             try install("ca.pem", "ca.pem")
             upstream.loaded.use(try UpstreamTLS(options).loaded)
@@ -158,11 +168,7 @@ import Testing
         "an upstream's file that has run out doesn't take the place of one that holds, by a reload of the settings neither"
     )
     func upstreamOutOfTime() throws {
-        try withFolder { folder, install in
-            try install("ca.pem", "ca.pem")
-            var options = TLSClientOptions()
-            options.authorities = folder + "ca.pem"
-            let upstream = try UpstreamTLS(options)
+        try withUpstream { upstream, options, install in
             let before = upstream.context
             try install("old-ca.pem", "ca.pem")
             // One whose settings are the same, and one with others beside its TLS.
